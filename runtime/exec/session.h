@@ -1,0 +1,65 @@
+// One rank of a job, ready to run steps: the programs of an executable image, bound to a device and a communicator.
+#ifndef PDC_RUNTIME_EXEC_SESSION_H_
+#define PDC_RUNTIME_EXEC_SESSION_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/device/device.h"
+#include "runtime/program/program_generated.h"
+
+namespace pdc::exec {
+
+struct SessionOptions {
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // of every wait for peers
+};
+
+// For traces: one executed instruction.
+struct InstructionEvent {
+  int64_t step;
+  int32_t instruction;
+  std::chrono::steady_clock::time_point begin, end;
+};
+
+// A buffer of a program as the trainer sees it.
+struct BufferView {
+  const program::Buffer* description;
+  std::byte* data;  // description->bytes() bytes
+};
+
+class Session {
+ public:
+  // Checks the program, compares its hash with all ranks, allocates the arenas, touches them, prepares every
+  // instruction. `image` (see runtime/program/container.h) outlives the session.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(std::string_view image, device::Device& device,
+                                                         comm::Communicator& communicator, SessionOptions options);
+  virtual ~Session() = default;
+
+  virtual const program::Executable& executable() const = 0;
+  // NOT_FOUND when the executable was compiled without this mode.
+  virtual absl::StatusOr<const program::Program*> program(program::Mode mode) const = 0;
+  // In the order of the program; kinds kParameter, kOptimizerState, kState, kInput, kScalarInput, kOutput.
+  virtual std::vector<BufferView> buffers(program::Mode mode, program::BufferKind kind) = 0;
+
+  // Runs the program's list once; step is the number that errors and traces show (the first step is 1).
+  // An error names rank, step and instruction.
+  virtual absl::Status Run(program::Mode mode, int64_t step) = 0;
+
+  // Called after each instruction while set; null by default.
+  virtual void set_trace(std::function<void(const InstructionEvent&)> trace) = 0;
+
+  virtual comm::Communicator& communicator() = 0;
+  virtual comm::Clock::time_point deadline() const = 0;  // now + timeout
+};
+
+}  // namespace pdc::exec
+
+#endif  // PDC_RUNTIME_EXEC_SESSION_H_
