@@ -1,0 +1,261 @@
+// Rules over the order of instructions: liveness, written before read, pending collectives.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/program/check_rules.h"
+#include "runtime/program/view.h"
+
+namespace pdc::program {
+namespace {
+
+// Instructions at which a buffer's contents matter; -1 stands for before the first instruction.
+struct Lifetime {
+  int64_t first, last;
+};
+
+Lifetime LifetimeOf(const Program& program, const Buffer& buffer) {
+  int64_t end = Size(program.instructions());
+  bool always = IsPersistent(buffer.kind()) || buffer.kind() == BufferKind::kConstant;
+  bool from_start = buffer.kind() == BufferKind::kInput || buffer.kind() == BufferKind::kScalarInput;
+  bool to_end = buffer.kind() == BufferKind::kOutput;
+  return {always || from_start || buffer.first_use() < 0 ? -1 : buffer.first_use(),
+          always || to_end || buffer.last_use() < 0 ? end : buffer.last_use()};
+}
+
+// Live buffers of one segment by their offset; they never overlap, so neighbours are enough to look at.
+using LiveSet = std::map<uint64_t, uint32_t>;
+
+absl::Status Insert(const Program& program, LiveSet& live, uint32_t index, int64_t time) {
+  const Buffer& buffer = *program.buffers()->Get(index);
+  auto next = live.lower_bound(buffer.offset());
+  std::vector<uint32_t> neighbours;
+  if (next != live.end()) neighbours.push_back(next->second);
+  if (next != live.begin()) neighbours.push_back(std::prev(next)->second);
+  for (uint32_t other : neighbours) {
+    if (RangeOf(buffer).Overlaps(RangeOf(*program.buffers()->Get(other)))) {
+      return BufferError(
+          program, index,
+          absl::StrCat("overlaps buffer ", other, " (", BufferName(*program.buffers()->Get(other)),
+                       ") in memory while both are live at instruction ", time));
+    }
+  }
+  live.emplace(buffer.offset(), index);
+  return absl::OkStatus();
+}
+
+absl::Status CheckOverlaps(const Program& program) {
+  int64_t end = Size(program.instructions());
+  // Slot 0 stands for "before the first instruction".
+  std::vector<std::vector<uint32_t>> begins(end + 2), ends(end + 2);
+  for (uint32_t i = 0; i < Size(program.buffers()); ++i) {
+    const Buffer& buffer = *program.buffers()->Get(i);
+    if (buffer.bytes() == 0) continue;
+    Lifetime life = LifetimeOf(program, buffer);
+    begins[life.first + 1].push_back(i);
+    ends[life.last + 1].push_back(i);
+  }
+  LiveSet live[2];
+  auto set_of = [&](uint32_t index) -> LiveSet& {
+    return live[static_cast<int>(program.buffers()->Get(index)->segment())];
+  };
+  for (int64_t time = -1; time <= end; ++time) {
+    for (uint32_t index : begins[time + 1]) {
+      absl::Status status = Insert(program, set_of(index), index, time);
+      if (!status.ok()) return status;
+    }
+    for (uint32_t index : ends[time + 1]) set_of(index).erase(program.buffers()->Get(index)->offset());
+  }
+  return absl::OkStatus();
+}
+
+// Calls `use(index of the instruction, buffer, first, last)` for each use; an operation that is started and
+// ended uses its operands until it is ended.
+template <typename Use>
+absl::Status ForEachUse(const Program& program, Use use) {
+  for (uint32_t i = 0; i < Size(program.instructions()); ++i) {
+    const Instruction& instruction = *program.instructions()->Get(i);
+    for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
+      absl::Status status = use(i, instruction.operands()->Get(o)->buffer());
+      if (!status.ok()) return status;
+    }
+    if (instruction.workspace() >= 0) {
+      absl::Status status = use(i, static_cast<uint32_t>(instruction.workspace()));
+      if (!status.ok()) return status;
+    }
+    if (instruction.opcode() != Opcode::kCollectiveDone) continue;
+    int32_t start = instruction.start_index();
+    if (start < 0 || start >= static_cast<int64_t>(i)) continue;  // CheckPending() says so.
+    const Instruction& started = *program.instructions()->Get(start);
+    for (uint32_t o = 0; o < Size(started.operands()); ++o) {
+      absl::Status status = use(i, started.operands()->Get(o)->buffer());
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The byte ranges of a buffer that have been written, joined.
+class Written {
+ public:
+  void Add(uint64_t begin, uint64_t end) {
+    if (begin == end) return;
+    auto next = ranges_.upper_bound(begin);
+    if (next != ranges_.begin() && std::prev(next)->second >= begin) --next;
+    while (next != ranges_.end() && next->first <= end) {
+      begin = std::min(begin, next->first);
+      end = std::max(end, next->second);
+      next = ranges_.erase(next);
+    }
+    ranges_.emplace(begin, end);
+  }
+
+  bool Covers(uint64_t begin, uint64_t end) const {
+    if (begin == end) return true;
+    auto next = ranges_.upper_bound(begin);
+    return next != ranges_.begin() && std::prev(next)->second >= end;
+  }
+
+ private:
+  std::map<uint64_t, uint64_t> ranges_;
+};
+
+bool WrittenBeforeStep(BufferKind kind) {
+  return IsPersistent(kind) || kind == BufferKind::kInput || kind == BufferKind::kScalarInput ||
+         kind == BufferKind::kConstant;
+}
+
+// A dense view must be written throughout. Of another view the first and the last element are looked at: what
+// lies between its elements may rightly be unwritten.
+bool ReadsWritten(const Written& written, const ByteRange& span, const Operand& operand) {
+  if (IsDense(Span(operand.shape()), Span(operand.strides()))) return written.Covers(span.begin, span.end);
+  if (span.begin == span.end) return true;
+  uint64_t bytes = ElementBytes(operand.element_type());
+  return written.Covers(span.begin, span.begin + bytes) && written.Covers(span.end - bytes, span.end);
+}
+
+bool IsStart(Opcode opcode) {
+  return opcode == Opcode::kCollectiveStart || opcode == Opcode::kSend || opcode == Opcode::kReceive;
+}
+
+// An operation that was started and not ended.
+struct InFlight {
+  uint32_t start;
+  std::vector<std::pair<ByteRange, bool>> operands;  // span, and whether the operation writes it
+};
+
+absl::Status CheckUntouched(const Program& program, uint32_t index, const ByteRange& span, bool writes,
+                            const std::vector<InFlight>& in_flight) {
+  for (const InFlight& operation : in_flight) {
+    for (const auto& [pending, pending_writes] : operation.operands) {
+      if (!(writes || pending_writes) || !span.Overlaps(pending)) continue;
+      return InstructionError(
+          program, index,
+          absl::StrCat(writes ? "writes" : "reads", " memory that instruction ", operation.start,
+                       " started to work on and that no collective_done has ended"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckInstructionTouches(const Program& program, uint32_t index,
+                                     const std::vector<InFlight>& in_flight) {
+  const Instruction& instruction = *program.instructions()->Get(index);
+  for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
+    const Operand& operand = *instruction.operands()->Get(o);
+    absl::Status status = CheckUntouched(program, index, SpanOf(program, operand),
+                                         operand.access() != Access::kRead, in_flight);
+    if (!status.ok()) return status;
+  }
+  if (instruction.workspace() < 0) return absl::OkStatus();
+  return CheckUntouched(program, index, RangeOf(*program.buffers()->Get(instruction.workspace())), true,
+                        in_flight);
+}
+
+}  // namespace
+
+absl::Status CheckLiveness(const Program& program) {
+  absl::Status status = ForEachUse(program, [&](uint32_t index, uint32_t buffer_index) {
+    const Buffer& buffer = *program.buffers()->Get(buffer_index);
+    Lifetime life = LifetimeOf(program, buffer);
+    if (index >= life.first && index <= life.last) return absl::OkStatus();
+    return InstructionError(
+        program, index,
+        absl::StrCat("uses buffer ", buffer_index, " (", BufferName(buffer),
+                     "), which is live from instruction ", life.first, " to ", life.last));
+  });
+  return status.ok() ? CheckOverlaps(program) : status;
+}
+
+absl::Status CheckDataFlow(const Program& program) {
+  std::vector<Written> written(Size(program.buffers()));
+  for (uint32_t i = 0; i < written.size(); ++i) {
+    const Buffer& buffer = *program.buffers()->Get(i);
+    if (WrittenBeforeStep(buffer.kind())) written[i].Add(buffer.offset(), buffer.offset() + buffer.bytes());
+  }
+  for (uint32_t i = 0; i < Size(program.instructions()); ++i) {
+    const Instruction& instruction = *program.instructions()->Get(i);
+    for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
+      const Operand& operand = *instruction.operands()->Get(o);
+      if (operand.access() == Access::kWrite) continue;
+      // The members of an all_gather each bring their part, so the operand is not wholly written before it.
+      if (Text(instruction.target()) == "all_gather" && instruction.opcode() == Opcode::kCollectiveStart)
+        continue;
+      if (Text(instruction.target()) == "broadcast" && instruction.opcode() == Opcode::kCollectiveStart)
+        continue;
+      if (ReadsWritten(written[operand.buffer()], SpanOf(program, operand), operand)) continue;
+      return InstructionError(
+          program, i,
+          absl::StrCat("operand ", o, " reads buffer ", operand.buffer(), " (",
+                       BufferName(*program.buffers()->Get(operand.buffer())), ") before it is written"));
+    }
+    for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
+      const Operand& operand = *instruction.operands()->Get(o);
+      if (operand.access() == Access::kRead) continue;
+      ByteRange span = SpanOf(program, operand);
+      written[operand.buffer()].Add(span.begin, span.end);
+    }
+  }
+  for (uint32_t i = 0; i < written.size(); ++i) {
+    const Buffer& buffer = *program.buffers()->Get(i);
+    if (buffer.kind() == BufferKind::kOutput &&
+        !written[i].Covers(buffer.offset(), buffer.offset() + buffer.bytes())) {
+      return BufferError(program, i, "is an output that no instruction writes");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPending(const Program& program) {
+  std::vector<InFlight> in_flight;
+  for (uint32_t i = 0; i < Size(program.instructions()); ++i) {
+    const Instruction& instruction = *program.instructions()->Get(i);
+    if (instruction.opcode() == Opcode::kCollectiveDone) {
+      auto ended = std::find_if(in_flight.begin(), in_flight.end(), [&](const InFlight& operation) {
+        return static_cast<int64_t>(operation.start) == instruction.start_index();
+      });
+      if (ended == in_flight.end()) {
+        return InstructionError(program, i,
+                                absl::StrCat("ends instruction ", instruction.start_index(),
+                                             ", which is no operation in flight"));
+      }
+      in_flight.erase(ended);
+      continue;
+    }
+    absl::Status status = CheckInstructionTouches(program, i, in_flight);
+    if (!status.ok()) return status;
+    if (!IsStart(instruction.opcode())) continue;
+    InFlight operation{i, {}};
+    for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
+      const Operand& operand = *instruction.operands()->Get(o);
+      operation.operands.emplace_back(SpanOf(program, operand), operand.access() != Access::kRead);
+    }
+    in_flight.push_back(std::move(operation));
+  }
+  if (in_flight.empty()) return absl::OkStatus();
+  return InstructionError(program, in_flight.front().start,
+                          "is started and never ended by a collective_done");
+}
+
+}  // namespace pdc::program
