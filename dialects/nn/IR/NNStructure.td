@@ -1,0 +1,176 @@
+//===- NNStructure.td - models, blocks, parameters, steps ---*- tablegen -*-===//
+#ifndef PDC_DIALECTS_NN_IR_NNSTRUCTURE_TD
+#define PDC_DIALECTS_NN_IR_NNSTRUCTURE_TD
+
+include "dialects/nn/IR/NNBase.td"
+
+defvar FunctionDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// Arguments print under the names they were written with (attribute `nn.name`).
+    void getAsmBlockArgumentNames(::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName);
+  }];
+
+class NN_FunctionOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, traits # [
+    IsolatedFromAbove, FunctionOpInterface, Symbol, OpAsmOpInterface, SingleBlock]> {
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    TypeAttrOf<FunctionType>:$function_type,
+    OptionalAttr<DictArrayAttr>:$arg_attrs,
+    OptionalAttr<DictArrayAttr>:$res_attrs
+  );
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = FunctionDeclaration;
+}
+
+def NN_ModelOp : NN_FunctionOp<"model"> {
+  let summary = "A model: the computation of one batch, on one device";
+  let description = [{
+    Arguments are the fields of a batch, with the batch as dimension 0. The first result is the loss, a scalar; further
+    results are scalars (metrics) or tensors with the batch as dimension 0 (outputs of `infer`, the first of them).
+    Results have names. Arguments and results keep theirs in the attribute `nn.name`.
+
+    ```mlir
+    nn.model @mlp(%x: tensor<?x784xf32>, %label: tensor<?xi32>)
+        -> (loss: tensor<f32>, logits: tensor<?x10xf32>, accuracy: tensor<f32>) {
+      ...
+      nn.return %loss, %logits, %accuracy : tensor<f32>, tensor<?x10xf32>, tensor<f32>
+    }
+    ```
+
+    An unnamed single result, `-> tensor<f32>`, is the loss. Names of dimensions stand in the argument attribute
+    `nn.dims = ["batch", "features"]`.
+  }];
+  let hasRegionVerifier = 1;
+}
+
+def NN_BlockOp : NN_FunctionOp<"block"> {
+  let summary = "A part of a model that is written once and used several times";
+  let description = [{
+    Names of its parameters are relative: `nn.call "layer1.0."` and `nn.repeat 24 "h"` put theirs before them.
+    A block may use other blocks, not itself.
+  }];
+}
+
+def NN_StepOp : NN_FunctionOp<"step"> {
+  let summary = "One step of training, evaluation or inference, as a pure function";
+  let description = [{
+    What autodiff makes of a model. Each argument says in the attribute `nn.role` what it is: "parameter",
+    "optimizer_state" (with `nn.slot`), "state", "input", "learning_rate", "step", "seed"; each result: "loss",
+    "metric", "output", "gradient", "parameter", "optimizer_state" or "state". `nn.name` is the parameter's, input's or
+    result's name; parameters, optimizer state and state also carry `nn.init` (an initializer). A result "parameter",
+    "optimizer_state" or "state" is the new value of the argument of the same role, slot and name, and takes its buffer.
+    `kind` is "train", "gradient", "evaluate" or "infer".
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    TypeAttrOf<FunctionType>:$function_type,
+    StrAttr:$kind,
+    OptionalAttr<DictArrayAttr>:$arg_attrs,
+    OptionalAttr<DictArrayAttr>:$res_attrs
+  );
+  let extraClassDeclaration = FunctionDeclaration;
+}
+
+def NN_ReturnOp : NN_Op<"return", [Pure, Terminator, ReturnLike, ParentOneOf<["ModelOp", "BlockOp", "StepOp"]>]> {
+  let summary = "Ends a model, a block or a step";
+  let arguments = (ins Variadic<NN_Tensor>:$operands);
+  let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
+  let hasVerifier = 1;
+}
+
+def NN_CallOp : NN_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Applies a block once";
+  let description = [{
+    ```mlir
+    %y = nn.call @bottleneck "layer1.0." (%x) : (tensor<?x64x56x56xf32>) -> tensor<?x256x56x56xf32>
+    ```
+    `prefix` is put before the names of the block's parameters.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, StrAttr:$prefix, Variadic<NN_Tensor>:$operands);
+  let results = (outs Variadic<NN_Tensor>:$results);
+  let assemblyFormat = "$callee $prefix `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
+}
+
+def NN_RepeatOp : NN_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Applies a block several times, each time with parameters of its own";
+  let description = [{
+    ```mlir
+    %h = nn.repeat 24 @block "h" (%x) : (tensor<?x1024x1024xf32>) -> tensor<?x1024x1024xf32>
+    ```
+    The first operands, as many as there are results, are carried from one application to the next; further operands
+    are the same for all. The parameters of application i (from 0) have the prefix "h<i>.", here "h0.", "h1.", ...
+  }];
+  let arguments = (ins I64Attr:$count, FlatSymbolRefAttr:$callee, StrAttr:$prefix, Variadic<NN_Tensor>:$operands);
+  let results = (outs Variadic<NN_Tensor>:$results);
+  let assemblyFormat = "$count $callee $prefix `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
+  let hasVerifier = 1;
+}
+
+def NN_InitializerAttr : AttrDef<NN_Dialect, "Initializer"> {
+  let mnemonic = "init";
+  let summary = "How a parameter begins";
+  let description = [{
+    `kind` is zeros, ones, constant(value), normal(mean?, std), uniform(low, high), truncated_normal(std),
+    kaiming (normal, std = sqrt(2 / fan_in); He et al. 2015), kaiming_uniform, xavier (uniform in
+    sqrt(6 / (fan_in + fan_out)); Glorot and Bengio 2010), xavier_normal. Fans follow from the parameter's shape:
+    [in, out] for rank 2, [out, in, kh, kw] for rank 4. `a` and `b` are the values in the parentheses.
+  }];
+  let parameters = (ins StringRefParameter<>:$kind, "::mlir::DenseF64ArrayAttr":$values);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+class NN_VariableOp<string mnemonic> : NN_Op<mnemonic, [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let arguments = (ins StrAttr:$name, NN_InitializerAttr:$init, OptionalAttr<StrArrayAttr>:$dims);
+  let results = (outs NN_Tensor:$result);
+  // nn.param "fc1.weight" init(kaiming) dims("in", "hidden") : tensor<784x512xf32>
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def NN_ParamOp : NN_VariableOp<"param"> {
+  let summary = "A trained parameter";
+  let description = [{
+    ```mlir
+    %w = nn.param "fc1.weight" init(kaiming) dims("in", "hidden") : tensor<784x512xf32>
+    ```
+    Names are unique in a model. To share a parameter, use its value twice. `no_decay` (unit attribute) exempts it from
+    weight decay; parameters of rank one are exempt by default.
+  }];
+}
+
+def NN_StateOp : NN_VariableOp<"state"> {
+  let summary = "A value that persists over steps and is not trained by gradients, such as a running statistic";
+}
+
+def NN_AssignOp : NN_Op<"assign", [AllTypesMatch<["state", "value"]>]> {
+  let summary = "Gives a state its value for the next step; only training does it";
+  let description = [{ Made by the decomposition of `nn.batch_norm`; becomes a result of the training step. }];
+  let arguments = (ins NN_Tensor:$state, NN_Tensor:$value);
+  let assemblyFormat = "$state `,` $value attr-dict `:` type($state)";
+}
+
+def NN_FusionOp : NN_Op<"fusion", [IsolatedFromAbove, SingleBlock, Pure]> {
+  let summary = "Ops that become one generated kernel";
+  let description = [{
+    The body holds elementwise ops, reductions and constants only; its arguments are the operands. Made by the `fuse`
+    pass. Pairs in `donate` are [operand, result]: the result is computed in the operand's buffer.
+  }];
+  let arguments = (ins Variadic<NN_Tensor>:$operands, DefaultValuedAttr<StrAttr, "\"\"">:$label,
+                       OptionalAttr<ArrayAttr>:$donate);
+  let results = (outs Variadic<NN_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+}
+
+def NN_YieldOp : NN_Op<"yield", [Pure, Terminator, ReturnLike, HasParent<"FusionOp">]> {
+  let summary = "Ends a fusion";
+  let arguments = (ins Variadic<NN_Tensor>:$operands);
+  let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
+}
+
+#endif // PDC_DIALECTS_NN_IR_NNSTRUCTURE_TD

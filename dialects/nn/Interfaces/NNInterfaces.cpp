@@ -1,0 +1,21 @@
+//===- NNInterfaces.cpp - what an op knows about itself -------------------===//
+
+#include "dialects/nn/Interfaces/NNInterfaces.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include "dialects/nn/Interfaces/NNInterfaces.cpp.inc"
+
+static double bytesOf(mlir::TypeRange types) {
+  double bytes = 0;
+  for (mlir::Type type : types)
+    if (auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type); tensor && tensor.hasStaticShape())
+      bytes += static_cast<double>(tensor.getNumElements()) * ((tensor.getElementTypeBitWidth() + 7) / 8);
+  return bytes;
+}
+
+pdc::nn::OpCost pdc::nn::streamingCost(mlir::Operation *op) {
+  OpCost cost;
+  cost.bytesRead = bytesOf(op->getOperandTypes());
+  cost.bytesWritten = bytesOf(op->getResultTypes());
+  return cost;
+}

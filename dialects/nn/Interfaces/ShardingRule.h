@@ -1,0 +1,50 @@
+//===- ShardingRule.h - how an op may be split ------------------*- C++ -*-===//
+//
+// A sharding rule says how an op's loops run over the dimensions of its operands and results, as Shardy does
+// (https://github.com/openxla/shardy, "sharding rule"). Every loop is a factor. A dimension is a list of factors,
+// major to minor: [batch*sequence, hidden] of a flattening reshape is [[batch, sequence], [hidden]].
+// A planner assigns mesh axes to factors; everything else (local shapes, partial sums, collectives) follows.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PDC_DIALECTS_NN_INTERFACES_SHARDINGRULE_H
+#define PDC_DIALECTS_NN_INTERFACES_SHARDINGRULE_H
+
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+#include <string>
+
+namespace pdc::nn {
+
+enum class FactorKind {
+  Parallel,     // appears in results: each part computes its part of the result
+  ReductionSum, // appears in operands only: each part computes a partial sum of the whole result
+  ReductionMax, // likewise, with max
+  Halo,         // parallel, but a part needs its neighbours' borders (spatial dimensions of convolutions)
+  Replicated    // cannot be split: every part needs the whole dimension
+};
+
+struct Factor {
+  std::string name; // "batch", "m", "n", "k", "heads", ...: for reports
+  int64_t size;     // elements in the unsplit op; ShapedType::kDynamic before the batch is bound
+  FactorKind kind;
+};
+
+/// The factors of one dimension, major to minor, as indices into ShardingRule::factors. Empty: size one.
+using DimFactors = llvm::SmallVector<int, 2>;
+/// One entry per dimension of a value.
+using ValueFactors = llvm::SmallVector<DimFactors, 4>;
+
+struct ShardingRule {
+  llvm::SmallVector<Factor, 6> factors;
+  llvm::SmallVector<ValueFactors, 4> operands; // one entry per operand
+  llvm::SmallVector<ValueFactors, 2> results;  // one entry per result
+
+  int addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {
+    factors.push_back({name.str(), size, kind});
+    return static_cast<int>(factors.size()) - 1;
+  }
+};
+
+} // namespace pdc::nn
+
+#endif // PDC_DIALECTS_NN_INTERFACES_SHARDINGRULE_H
