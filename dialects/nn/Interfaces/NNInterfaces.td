@@ -83,7 +83,10 @@ def NN_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
 def NN_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
   let cppNamespace = "::pdc::nn";
   let description = [{
-    An op that runs as one library call: its operands, then its results, are the call's operands in order.
+    An op that runs as one library call. Which of its operands and results the call takes, in which order and as which
+    strided view, is part of the call (`LibraryCall::operands` in OpCost.h), so that lowering needs to know no op:
+    `linear`, `linear_grad_weight`, `matmul` and `batch_matmul` are all the one call "matmul" with different views,
+    C [b..., m, n] = A [b..., m, k] x B [b..., k, n] (+ bias [n]).
   }];
   let methods = [
     InterfaceMethod<"The call and its attributes.", "::pdc::nn::LibraryCall", "getLibraryCall">

@@ -1,9 +1,13 @@
 //===- ShardingRule.h - how an op may be split ------------------*- C++ -*-===//
 //
 // A sharding rule says how an op's loops run over the dimensions of its operands and results, as Shardy does
-// (https://github.com/openxla/shardy, "sharding rule"). Every loop is a factor. A dimension is a list of factors,
-// major to minor: [batch*sequence, hidden] of a flattening reshape is [[batch, sequence], [hidden]].
+// (https://github.com/openxla/shardy, "sharding rule"). Every loop is a factor. A dimension is a list of
+// factors, major to minor: [batch*sequence, hidden] of a flattening reshape is [[batch, sequence], [hidden]].
 // A planner assigns mesh axes to factors; everything else (local shapes, partial sums, collectives) follows.
+//
+// A split factor that a result does not have leaves that result a partial sum (or maximum) over the axes of
+// the factor. This holds per result: the rows of layer_norm_grad are Parallel, since the gradient of the
+// input has them; the gradients of scale and bias, which lack them, are partial sums when the rows are split.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PDC_DIALECTS_NN_INTERFACES_SHARDINGRULE_H
@@ -16,7 +20,7 @@
 namespace pdc::nn {
 
 enum class FactorKind {
-  Parallel,     // appears in results: each part computes its part of the result
+  Parallel, // appears in a result: each part computes its part of it (a partial sum of results that lack it)
   ReductionSum, // appears in operands only: each part computes a partial sum of the whole result
   ReductionMax, // likewise, with max
   Halo,         // parallel, but a part needs its neighbours' borders (spatial dimensions of convolutions)
