@@ -101,10 +101,12 @@ def NN_AvgPool2dGradOp : NN_TypedLibraryOp<"avg_pool2d_grad"> {
   let results = (outs NN_FloatTensor:$result);
 }
 
-def NN_EmbeddingOp : NN_LibraryOp<"embedding", [Differentiable]> {
+def NN_EmbeddingOp : NN_LibraryOp<"embedding", [Differentiable, NN_MixedPrecisionOpInterface]> {
   let summary = "Rows of a table: table [v, d], ids [...] -> [..., d]";
   let arguments = (ins NN_FloatTensor:$table, NN_IdTensor:$ids);
   let results = (outs NN_FloatTensor:$result);
+  // In f32, so that the gradients of a frequent row add up in f32.
+  let extraClassDeclaration = [{ bool keepsFullPrecision(unsigned operand) { return true; } }];
 }
 def NN_EmbeddingGradOp : NN_TypedLibraryOp<"embedding_grad"> {
   let summary = "Gradient of embedding's table: (grad [..., d], ids [...]) -> [v, d]; adds rows in order";

@@ -7,25 +7,26 @@ include "dialects/nn/IR/NNBase.td"
 defvar LayerTraits = [DeclareOpInterfaceMethods<NN_DecomposableOpInterface>,
                       DeclareOpInterfaceMethods<NN_CostOpInterface>];
 /// Decomposed before autodiff, so that the gradient is that of its parts.
-class NN_CompositeOp<string mnemonic> : NN_InferredOp<mnemonic, LayerTraits> {
+class NN_CompositeOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<mnemonic, LayerTraits # traits> {
   let results = (outs NN_FloatTensor:$result);
   let hasVerifier = 1;
 }
 /// Decomposed before fusion; its gradient is an op of its own kind.
-class NN_LayerOp<string mnemonic> : NN_InferredOp<mnemonic, LayerTraits # [
+class NN_LayerOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<mnemonic, LayerTraits # traits # [
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let results = (outs NN_FloatTensor:$result);
   let hasVerifier = 1;
 }
 class NN_LayerGradOp<string mnemonic> : NN_InferredOp<mnemonic, LayerTraits>;
 
-def NN_BatchNormOp : NN_CompositeOp<"batch_norm"> {
+def NN_BatchNormOp : NN_CompositeOp<"batch_norm", [NN_MixedPrecisionOpInterface]> {
   let summary = "Batch normalization (Ioffe and Szegedy 2015) over all dimensions but 1";
   let description = [{
     input [n, c, ...]; scale, bias, running_mean, running_var [c]. The last two are `nn.state` values. Training uses the
     statistics of the whole batch, over all ranks, and moves the running ones by
     running = (1 - momentum) running + momentum batch (variance: the unbiased estimate), as PyTorch does.
-    Evaluation uses the running ones.
+    Evaluation uses the running ones. The result has the input's type; with a bf16 input the other operands are f32
+    and statistics are computed in f32.
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$scale, NN_FloatTensor:$bias,
     NN_FloatTensor:$running_mean, NN_FloatTensor:$running_var,
@@ -33,8 +34,9 @@ def NN_BatchNormOp : NN_CompositeOp<"batch_norm"> {
     UnitAttr:$inference);
 }
 
-def NN_LayerNormOp : NN_LayerOp<"layer_norm"> {
+def NN_LayerNormOp : NN_LayerOp<"layer_norm", [NN_MixedPrecisionOpInterface]> {
   let summary = "Layer normalization (Ba et al. 2016) over the last dimension";
+  let description = [{ The result has the input's type; scale and bias may be f32 where the input is bf16. }];
   let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$scale, Optional<NN_FloatTensor>:$bias,
                        DefaultValuedAttr<F64Attr, "1e-5">:$epsilon);
 }
@@ -43,8 +45,9 @@ def NN_LayerNormGradOp : NN_LayerGradOp<"layer_norm_grad"> {
   let arguments = (ins NN_FloatTensor:$grad, NN_FloatTensor:$input, NN_FloatTensor:$scale, F64Attr:$epsilon);
   let results = (outs NN_FloatTensor:$grad_input, NN_FloatTensor:$grad_scale, NN_FloatTensor:$grad_bias);
 }
-def NN_RmsNormOp : NN_LayerOp<"rms_norm"> {
+def NN_RmsNormOp : NN_LayerOp<"rms_norm", [NN_MixedPrecisionOpInterface]> {
   let summary = "Root-mean-square normalization (Zhang and Sennrich 2019) over the last dimension";
+  let description = [{ The result has the input's type; scale may be f32 where the input is bf16. }];
   let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$scale, DefaultValuedAttr<F64Attr, "1e-6">:$epsilon);
 }
 def NN_RmsNormGradOp : NN_LayerGradOp<"rms_norm_grad"> {
@@ -91,7 +94,7 @@ def NN_StepSeedOp : NN_Op<"step_seed", [Pure, NN_CostOpInterface,
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def NN_CrossEntropyOp : NN_CompositeOp<"cross_entropy"> {
+def NN_CrossEntropyOp : NN_CompositeOp<"cross_entropy", [NN_MixedPrecisionOpInterface]> {
   let summary = "Mean of -log softmax(logits)[label] over the labels that are not `ignore_index`";
   let description = [{ logits [..., classes], labels [...] -> scalar f32; zero where every label is ignored. }];
   let arguments = (ins NN_FloatTensor:$logits, NN_IdTensor:$labels, DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
@@ -105,11 +108,12 @@ def NN_CrossEntropyRowsGradOp : NN_LayerGradOp<"cross_entropy_rows_grad"> {
   let arguments = (ins NN_FloatTensor:$grad, NN_FloatTensor:$logits, NN_IdTensor:$labels, I64Attr:$ignore_index);
   let results = (outs NN_FloatTensor:$grad_logits);
 }
-def NN_MseOp : NN_CompositeOp<"mse"> {
+def NN_MseOp : NN_CompositeOp<"mse", [NN_MixedPrecisionOpInterface]> {
   let summary = "Mean of (x - y)^2 over all elements: scalar f32";
   let arguments = (ins NN_FloatTensor:$prediction, NN_FloatTensor:$target);
+  let extraClassDeclaration = [{ bool keepsFullPrecision(unsigned operand) { return true; } }];
 }
-def NN_AccuracyOp : NN_CompositeOp<"accuracy"> {
+def NN_AccuracyOp : NN_CompositeOp<"accuracy", [NN_MixedPrecisionOpInterface]> {
   let summary = "Share of labels (not ignored) whose logit is the largest, the first of equals: scalar f32, no gradient";
   let arguments = (ins NN_FloatTensor:$logits, NN_IdTensor:$labels, DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
 }

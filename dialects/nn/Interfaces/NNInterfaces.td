@@ -93,4 +93,16 @@ def NN_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
   ];
 }
 
+def NN_MixedPrecisionOpInterface : OpInterface<"MixedPrecisionOpInterface"> {
+  let cppNamespace = "::pdc::nn";
+  let description = [{
+    An op of which some operands stay in f32 when a model computes in a shorter type. Such an op takes operands of
+    different floating-point types; the type of its result is its own matter.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether this operand stays in f32; by default, all but the first.",
+      "bool", "keepsFullPrecision", (ins "unsigned":$operand), [{}], [{ return operand != 0; }]>
+  ];
+}
+
 #endif // PDC_DIALECTS_NN_INTERFACES_NNINTERFACES_TD
