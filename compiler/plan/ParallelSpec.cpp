@@ -1,0 +1,81 @@
+//===- ParallelSpec.cpp - what --parallel says ----------------------------===//
+
+#include "compiler/plan/ParallelSpec.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace pdc::plan;
+
+static constexpr StringLiteral kPresetsToCome[] = {"zero1", "zero2",     "zero3", "tensor",
+                                                   "gpipe", "pipedream", "1f1b"};
+
+template <typename... Args> static Error error(const char *format, const Args &...args) {
+  return createStringError(inconvertibleErrorCode(), format, args...);
+}
+
+static Expected<ParallelSpec> checked(ParallelSpec spec, StringRef text, int64_t ranks) {
+  std::string spelled = text.str();
+  if (spec.tensor > 1)
+    return error("--parallel=%s: tensor parallelism is not supported yet; --parallel=data is",
+                 spelled.c_str());
+  if (spec.pipeline > 1)
+    return error("--parallel=%s: pipeline parallelism is not supported yet; --parallel=data is",
+                 spelled.c_str());
+  if (spec.zero > 0)
+    return error("--parallel=%s: ZeRO is not supported yet; --parallel=data is", spelled.c_str());
+  int64_t product = spec.data * spec.tensor * spec.pipeline;
+  if (product != ranks)
+    return error("--parallel=%s uses %lld ranks, but --ranks=%lld: make the product of data, tensor and "
+                 "pipeline equal "
+                 "to the number of ranks",
+                 spelled.c_str(), static_cast<long long>(product), static_cast<long long>(ranks));
+  return spec;
+}
+
+static Expected<ParallelSpec> parseList(StringRef text, int64_t ranks) {
+  ParallelSpec spec;
+  std::pair<StringRef, int64_t *> fields[] = {
+      {"data", &spec.data}, {"tensor", &spec.tensor}, {"pipeline", &spec.pipeline}, {"zero", &spec.zero}};
+  SmallVector<StringRef> items, seen;
+  text.split(items, ',');
+  for (StringRef item : items) {
+    auto [key, value] = item.split('=');
+    auto *field = find_if(fields, [&](const auto &candidate) { return candidate.first == key; });
+    if (field == std::end(fields))
+      return error(
+          "--parallel=%s: unknown word '%s': expected auto, data, or a list of data=N, tensor=N, pipeline=N, "
+          "zero=0..3",
+          text.str().c_str(), key.str().c_str());
+    if (is_contained(seen, key))
+      return error("--parallel=%s: '%s' is given twice", text.str().c_str(), key.str().c_str());
+    seen.push_back(key);
+    bool isStage = key == "zero";
+    if (value.getAsInteger(10, *field->second) || *field->second < (isStage ? 0 : 1) ||
+        *field->second > (isStage ? 3 : 1'000'000))
+      return error("--parallel=%s: '%s' is not a number that %s can be: expected %s", text.str().c_str(),
+                   value.str().c_str(), key.str().c_str(), isStage ? "0 to 3" : "1 to 1000000");
+  }
+  if (!is_contained(seen, "data") && ranks % (spec.tensor * spec.pipeline) == 0)
+    spec.data = ranks / (spec.tensor * spec.pipeline);
+  return checked(spec, text, ranks);
+}
+
+Expected<ParallelSpec> pdc::plan::parseParallelSpec(StringRef text, int64_t ranks) {
+  if (text == "auto") {
+    // One rank leaves nothing to search.
+    if (ranks == 1)
+      return ParallelSpec{};
+    return error(
+        "the search for a plan (--parallel=auto, the default) is not supported yet: give --parallel=data");
+  }
+  if (text == "data") {
+    ParallelSpec spec;
+    spec.data = ranks;
+    return spec;
+  }
+  if (is_contained(kPresetsToCome, text))
+    return error("--parallel=%s is not supported yet; --parallel=data is", text.str().c_str());
+  return parseList(text, ranks);
+}

@@ -1,0 +1,28 @@
+//===- ParallelSpec.h - what --parallel says --------------------*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_PARALLELSPEC_H
+#define PDC_COMPILER_PLAN_PARALLELSPEC_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+
+namespace pdc::plan {
+
+/// How many ways each kind of parallelism splits the work; the product of data, tensor and pipeline is the
+/// number of ranks. `zero` is the stage of ZeRO (Rajbhandari et al. 2020), 0 to 3.
+struct ParallelSpec {
+  int64_t data = 1;
+  int64_t tensor = 1;
+  int64_t pipeline = 1;
+  int64_t zero = 0;
+};
+
+/// Reads `auto`, a preset ("data"), or a list "data=2,tensor=1", for a job of `ranks`. What a list does not
+/// name is 1, except that `data` takes the ranks that are left. Errors: an unknown word, a number that is not
+/// one, a product that is not `ranks`, and every kind of parallelism that this version cannot run ("not
+/// supported yet").
+llvm::Expected<ParallelSpec> parseParallelSpec(llvm::StringRef text, int64_t ranks);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_PARALLELSPEC_H

@@ -1,0 +1,218 @@
+//===- Report.cpp - the plan of an executable, as JSON --------------------===//
+
+#include "compiler/plan/Report.h"
+#include "compiler/cost/StepEstimate.h"
+#include "runtime/program/view.h"
+#include <algorithm>
+#include <map>
+
+using namespace llvm;
+using namespace pdc;
+using namespace pdc::program;
+
+namespace {
+
+constexpr StringLiteral kCollectives[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
+
+/// The program whose plan is told: training where there is one.
+const ProgramT &mainProgram(const ExecutableT &executable, const RankProgramsT &rank) {
+  const ProgramT *found = nullptr;
+  for (uint32_t index : rank.programs) {
+    const ProgramT &program = *executable.programs[index];
+    if (!found || program.mode == Mode::kTrain ||
+        (found->mode != Mode::kTrain && program.mode == Mode::kInfer))
+      found = &program;
+  }
+  return *found;
+}
+
+StringRef memoryKind(const BufferT &buffer) {
+  switch (buffer.kind) {
+  case BufferKind::kParameter:
+    return "parameters";
+  case BufferKind::kOptimizerState:
+    return "optimizer_state";
+  case BufferKind::kState:
+    return "state";
+  case BufferKind::kGradient:
+    return "gradients";
+  case BufferKind::kTemporary:
+    return "temporaries";
+  case BufferKind::kInput:
+  case BufferKind::kScalarInput:
+  case BufferKind::kOutput:
+  case BufferKind::kConstant:
+    return "inputs_and_outputs";
+  case BufferKind::kActivation:
+    return "activations";
+  }
+  return "activations";
+}
+
+constexpr StringLiteral kMemoryKinds[] = {"parameters",        "optimizer_state", "state",
+                                          "gradients",         "activations",     "temporaries",
+                                          "inputs_and_outputs"};
+
+bool isLive(const BufferT &buffer, int32_t instruction) {
+  if (IsPersistent(buffer.kind) || buffer.kind == BufferKind::kConstant)
+    return true;
+  bool begun = buffer.first_use < 0 || buffer.first_use <= instruction || buffer.kind == BufferKind::kInput ||
+               buffer.kind == BufferKind::kScalarInput;
+  bool ended = buffer.last_use >= 0 && buffer.last_use < instruction && buffer.kind != BufferKind::kOutput;
+  return begun && !ended;
+}
+
+/// What lies in the arenas at the instruction at which most is in use. `unused` is what no buffer holds then,
+/// so that the kinds and it add up to the arenas exactly.
+json::Object memoryOf(const ProgramT &program) {
+  int32_t count = static_cast<int32_t>(program.instructions.size());
+  // Bytes that come and go at each instruction; persistent buffers come at 0 and stay.
+  std::vector<int64_t> change(count + 2, 0);
+  for (const auto &buffer : program.buffers) {
+    int32_t begin = count, end = -1;
+    if (isLive(*buffer, 0))
+      begin = 0;
+    else if (buffer->first_use >= 0)
+      begin = buffer->first_use;
+    end = IsPersistent(buffer->kind) || buffer->kind == BufferKind::kConstant ||
+                  buffer->kind == BufferKind::kOutput || buffer->last_use < 0
+              ? count
+              : buffer->last_use;
+    if (begin > end)
+      continue;
+    change[begin] += static_cast<int64_t>(buffer->bytes);
+    change[end + 1] -= static_cast<int64_t>(buffer->bytes);
+  }
+  int64_t live = 0, most = -1;
+  int32_t peak = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    live += change[i];
+    if (live > most) {
+      most = live;
+      peak = i;
+    }
+  }
+  std::map<std::string, int64_t> byKind;
+  for (const auto &buffer : program.buffers)
+    if (isLive(*buffer, peak))
+      byKind[memoryKind(*buffer).str()] += static_cast<int64_t>(buffer->bytes);
+
+  json::Object memory;
+  int64_t total = static_cast<int64_t>(program.private_bytes + program.shared_bytes), used = 0;
+  for (StringRef kind : kMemoryKinds) {
+    memory[kind] = byKind[kind.str()];
+    used += byKind[kind.str()];
+  }
+  memory["unused"] = total - used;
+  memory["total"] = total;
+  memory["private_arena"] = static_cast<int64_t>(program.private_bytes);
+  memory["shared_arena"] = static_cast<int64_t>(program.shared_bytes);
+  if (count > 0)
+    memory["peak_at"] = program.instructions[peak]->label;
+  return memory;
+}
+
+json::Array collectivesOf(const ProgramT &program) {
+  json::Array rows;
+  for (const auto &instruction : program.instructions) {
+    if (instruction->opcode != Opcode::kCollectiveStart)
+      continue;
+    int64_t bytes = 0;
+    for (const auto &operand : instruction->operands)
+      bytes += ElementCount(operand->shape) * ElementBytes(operand->element_type);
+    rows.push_back(
+        json::Object{{"kind", instruction->target},
+                     {"label", instruction->label},
+                     {"bytes", bytes},
+                     {"ranks", static_cast<int64_t>(program.groups[instruction->group]->ranks.size())}});
+  }
+  return rows;
+}
+
+json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
+  json::Array rows;
+  for (const plan::LayoutRow &layout : layouts) {
+    json::Array axes;
+    for (const auto &perDimension : layout.axes)
+      axes.push_back(json::Array(perDimension));
+    rows.push_back(json::Object{{"value", layout.value},
+                                {"shape", json::Array(layout.shape)},
+                                {"dims", json::Array(layout.dimensionNames)},
+                                {"axes", std::move(axes)},
+                                {"partial", json::Array(layout.partialAxes)}});
+  }
+  return rows;
+}
+
+} // namespace
+
+json::Object plan::buildReport(const ReportInput &input) {
+  const ExecutableT &executable = input.executable;
+  bool bf16 = executable.precision == "bf16";
+
+  // Ranks that run the same program have the same numbers; the slowest tells the step time.
+  cost::StepEstimate slowest;
+  json::Array peakMemory, memory, stages;
+  json::Array ranks;
+  for (const auto &rank : executable.rank_programs) {
+    const ProgramT &program = mainProgram(executable, *rank);
+    cost::StepEstimate estimate = cost::estimateStep(program, input.machine, executable.threads, bf16);
+    if (estimate.stepSeconds > slowest.stepSeconds)
+      slowest = estimate;
+    peakMemory.push_back(static_cast<int64_t>(program.private_bytes + program.shared_bytes));
+    json::Object row = memoryOf(program);
+    row["rank"] = rank->rank;
+    row["local_batch"] = program.local_batch;
+    memory.push_back(std::move(row));
+    ranks.push_back(rank->rank);
+  }
+  const ProgramT &first = mainProgram(executable, *executable.rank_programs.front());
+
+  json::Object commBytes;
+  for (StringRef kind : kCollectives)
+    commBytes[kind] = slowest.commBytes[kind.str()];
+  commBytes["p2p"] = 0;
+
+  json::Array decisions;
+  for (const Decision &decision : input.decisions)
+    decisions.push_back(json::Object{{"what", decision.what},
+                                     {"chosen", decision.chosen},
+                                     {"runner_up", decision.runnerUp},
+                                     {"cost_difference", decision.costDifferenceSeconds}});
+  json::Array layers;
+  stages.push_back(json::Object{{"ranks", std::move(ranks)},
+                                {"layers", json::Array{"all"}},
+                                {"time", slowest.stepSeconds},
+                                {"memory", static_cast<int64_t>(first.private_bytes + first.shared_bytes)}});
+
+  const plan::ParallelSpec &parallel = input.parallel;
+  return json::Object{
+      {"model", executable.model},
+      {"ranks", executable.ranks},
+      {"batch", input.batch},
+      {"precision", executable.precision},
+      {"optimizer", executable.optimizer},
+      {"threads", executable.threads},
+      {"cpu_features", executable.cpu_features},
+      {"machine", input.machine.name},
+      {"parallel", json::Object{{"data", parallel.data},
+                                {"tensor", parallel.tensor},
+                                {"pipeline", parallel.pipeline},
+                                {"zero", parallel.zero},
+                                {"micro_batches", 1},
+                                {"schedule", nullptr}}},
+      {"predicted", json::Object{{"step_time", slowest.stepSeconds},
+                                 {"compute_time", slowest.computeSeconds},
+                                 {"exposed_comm_time", slowest.exposedCommunicationSeconds},
+                                 {"bubble_fraction", 0.0},
+                                 {"peak_memory", std::move(peakMemory)},
+                                 {"comm_bytes", std::move(commBytes)}}},
+      // The plan was given, not searched: there is nothing to be optimal over, hence no bound and no gap.
+      {"search",
+       json::Object{{"time", 0.0}, {"plans_considered", 1}, {"lower_bound", nullptr}, {"gap", nullptr}}},
+      {"stages", std::move(stages)},
+      {"layouts", layoutsOf(input.layouts)},
+      {"collectives", collectivesOf(first)},
+      {"memory", std::move(memory)},
+      {"decisions", std::move(decisions)}};
+}

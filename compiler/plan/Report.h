@@ -1,0 +1,50 @@
+//===- Report.h - the plan of an executable, explained ----------*- C++ -*-===//
+//
+// The report is JSON, kept in the executable; its keys are a contract (docs/executable.md). The table is made
+// from it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PDC_COMPILER_PLAN_REPORT_H
+#define PDC_COMPILER_PLAN_REPORT_H
+
+#include "compiler/machine/Machine.h"
+#include "compiler/plan/ParallelSpec.h"
+#include "runtime/program/program_generated.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+#include <vector>
+
+namespace pdc::plan {
+
+/// How one value lies on the mesh.
+struct LayoutRow {
+  std::string value;                          // a parameter's or input's name
+  std::vector<int64_t> shape;                 // on one device
+  std::vector<std::string> dimensionNames;    // as declared in the model; empty strings where there are none
+  std::vector<std::vector<std::string>> axes; // per dimension, the mesh axes that split it
+  std::vector<std::string> partialAxes;       // over which it is a sum that is not added up
+};
+
+struct Decision {
+  std::string what, chosen, runnerUp;
+  double costDifferenceSeconds;
+};
+
+struct ReportInput {
+  const program::ExecutableT &executable;
+  ParallelSpec parallel;
+  int64_t batch;
+  std::vector<LayoutRow> layouts;
+  std::vector<Decision> decisions;
+  machine::Machine machine;
+};
+
+llvm::json::Object buildReport(const ReportInput &input);
+
+/// For a person: ranks, memory by kind, collectives with their bytes, layouts, predictions.
+void printTable(const llvm::json::Object &report, llvm::raw_ostream &os);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_REPORT_H
