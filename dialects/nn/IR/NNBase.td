@@ -37,9 +37,29 @@ def NN_IdTensor : RankedTensorOf<[I32, I64]>;
 def NN_BoolTensor : RankedTensorOf<[I1]>;
 def NN_Tensor : RankedTensorOf<[F32, F64, BF16, F16, I32, I64, I8, UI8, I1]>;
 
+/// Result types are inferred through the op's adaptor, and verified with exactly one error: see InferredTypes.h.
+def NN_InferredTypesTrait : NativeOpTrait<"InferredTypes", [], [{
+    static ::llvm::LogicalResult inferReturnTypes(::mlir::MLIRContext *context,
+        std::optional<::mlir::Location> location, Adaptor adaptor, ::llvm::SmallVectorImpl<::mlir::Type> &types);
+    /// The trait InferredTypes verifies the types.
+    static ::llvm::LogicalResult refineReturnTypes(::mlir::MLIRContext *, std::optional<::mlir::Location>,
+        ::mlir::ValueRange, ::mlir::DictionaryAttr, ::mlir::OpaqueProperties, ::mlir::RegionRange,
+        ::llvm::SmallVectorImpl<::mlir::Type> &) { return ::mlir::success(); }
+  }], [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(::mlir::MLIRContext *context,
+        std::optional<::mlir::Location> location, ::mlir::ValueRange operands, ::mlir::DictionaryAttr attributes,
+        ::mlir::OpaqueProperties properties, ::mlir::RegionRange regions,
+        ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      return $cppClass::inferReturnTypes(context, location, Adaptor(operands, attributes, properties, regions), types);
+    }
+  }]> {
+  let cppNamespace = "::pdc::nn";
+}
+def NN_InferredTypes : TraitList<[DeclareOpInterfaceMethods<InferTypeOpInterface>, NN_InferredTypesTrait]>;
+
 /// A pure op whose result types follow from its operands and attributes.
 class NN_InferredOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, traits # [
-    Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>,
+    Pure, NN_InferredTypes,
     DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule"]>]> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }

@@ -7,8 +7,13 @@ include "dialects/nn/IR/NNBase.td"
 class NN_ElementwiseOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<mnemonic, traits # [
     DeclareOpInterfaceMethods<NN_ElementwiseOpInterface>, NN_CostOpInterface]>;
 
+/// An elementwise op of operands and a result of one type.
+class NN_SameTypeOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, traits # [
+    Pure, SameOperandsAndResultType, NN_CostOpInterface, DeclareOpInterfaceMethods<NN_ElementwiseOpInterface>,
+    DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule"]>]>;
+
 /// y = f(x), with a gradient.
-class NN_UnaryOp<string mnemonic> : NN_ElementwiseOp<mnemonic, [
+class NN_UnaryOp<string mnemonic> : NN_SameTypeOp<mnemonic, [
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let arguments = (ins NN_FloatTensor:$input);
   let results = (outs NN_FloatTensor:$result);
@@ -33,7 +38,7 @@ def NN_GeluOp    : NN_UnaryOp<"gelu"> {
 }
 
 /// The gradient of an activation: (gradient of the result, input or result of the activation) -> gradient of the input.
-class NN_ActivationGradOp<string mnemonic> : NN_ElementwiseOp<mnemonic, [SameOperandsAndResultType]> {
+class NN_ActivationGradOp<string mnemonic> : NN_SameTypeOp<mnemonic> {
   let arguments = (ins NN_FloatTensor:$grad, NN_FloatTensor:$value);
   let results = (outs NN_FloatTensor:$result);
   let assemblyFormat = "$grad `,` $value attr-dict `:` type($grad)";

@@ -14,6 +14,7 @@
 #define PDC_DIALECTS_NN_INTERFACES_SHARDINGRULE_H
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <string>
 
