@@ -24,7 +24,7 @@ std::string FolderOf(const std::string& path) {
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::Create(const std::string& path) {
   std::string temporary = absl::StrCat(path, ".tmp-", getpid());
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return ErrnoStatus(errno, "create", temporary);
+  if (fd < 0) return FileError(errno, "create", temporary);
   return std::unique_ptr<AtomicFile>(new AtomicFile(path, std::move(temporary), fd));
 }
 
@@ -40,7 +40,7 @@ absl::Status AtomicFile::Write(const void* data, size_t bytes) {
   while (bytes > 0) {
     const ssize_t written = write(fd_, next, std::min(bytes, kMaximumWrite));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "write", path_);
+    if (written < 0) return FileError(errno, "write", path_);
     next += written;
     bytes -= static_cast<size_t>(written);
   }
@@ -52,7 +52,7 @@ absl::Status AtomicFile::WriteAt(size_t offset, const void* data, size_t bytes) 
   while (bytes > 0) {
     const ssize_t written = pwrite(fd_, next, bytes, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus(errno, "write", path_);
+    if (written < 0) return FileError(errno, "write", path_);
     next += written;
     offset += static_cast<size_t>(written);
     bytes -= static_cast<size_t>(written);
@@ -61,25 +61,25 @@ absl::Status AtomicFile::WriteAt(size_t offset, const void* data, size_t bytes) 
 }
 
 absl::Status AtomicFile::Commit() {
-  if (fsync(fd_) != 0) return ErrnoStatus(errno, "flush", path_);
+  if (fsync(fd_) != 0) return FileError(errno, "flush", path_);
   const int fd = fd_;
   fd_ = -1;
   if (close(fd) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) {
     const int error = errno;
     unlink(temporary_.c_str());
-    return ErrnoStatus(error, "write", path_);
+    return FileError(error, "write", path_);
   }
   return SyncFolder(FolderOf(path_));
 }
 
 absl::Status SyncFolder(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open the folder", path);
+  if (fd < 0) return FileError(errno, "open the folder", path);
   const int result = fsync(fd);
   const int error = errno;
   close(fd);
   // Some file systems cannot flush a folder and say EINVAL; their renames last anyway or not at all.
-  if (result != 0 && error != EINVAL) return ErrnoStatus(error, "flush the folder", path);
+  if (result != 0 && error != EINVAL) return FileError(error, "flush the folder", path);
   return absl::OkStatus();
 }
 

@@ -14,7 +14,8 @@ namespace {
 using program::ElementType;
 
 Shape ToShape(const flatbuffers::Vector<int64_t>* dims) {
-  return dims == nullptr ? Shape() : Shape(dims->begin(), dims->end());
+  const absl::Span<const int64_t> span = program::Span(dims);
+  return Shape(span.begin(), span.end());
 }
 
 template <typename T>
@@ -41,48 +42,7 @@ float F16ToFloat(uint16_t bits) {
 
 }  // namespace
 
-size_t ElementBytes(ElementType type) {
-  switch (type) {
-    case ElementType::kF64:
-    case ElementType::kI64:
-      return 8;
-    case ElementType::kF32:
-    case ElementType::kI32:
-      return 4;
-    case ElementType::kBF16:
-    case ElementType::kF16:
-      return 2;
-    case ElementType::kI8:
-    case ElementType::kU8:
-    case ElementType::kI1:
-      return 1;
-  }
-  return 1;
-}
-
-std::string ElementTypeName(ElementType type) {
-  switch (type) {
-    case ElementType::kF32:
-      return "f32";
-    case ElementType::kF64:
-      return "f64";
-    case ElementType::kBF16:
-      return "bf16";
-    case ElementType::kF16:
-      return "f16";
-    case ElementType::kI32:
-      return "i32";
-    case ElementType::kI64:
-      return "i64";
-    case ElementType::kI8:
-      return "i8";
-    case ElementType::kU8:
-      return "u8";
-    case ElementType::kI1:
-      return "i1";
-  }
-  return absl::StrCat("element type ", static_cast<int>(type));
-}
+std::string ElementTypeName(ElementType type) { return std::string(program::ElementName(type)); }
 
 int64_t ElementCount(const Shape& shape) {
   int64_t count = 1;
@@ -92,9 +52,7 @@ int64_t ElementCount(const Shape& shape) {
 
 std::string ShapeText(const Shape& shape) { return absl::StrCat("[", absl::StrJoin(shape, ", "), "]"); }
 
-std::string BufferName(const program::Buffer& buffer) {
-  return buffer.name() == nullptr ? std::string() : buffer.name()->str();
-}
+std::string NameOf(const program::Buffer& buffer) { return std::string(program::Text(buffer.name())); }
 
 Shape LocalShape(const program::Buffer& buffer) { return ToShape(buffer.shape()); }
 
@@ -110,9 +68,9 @@ Shape LocalStart(const program::Buffer& buffer) {
 }
 
 std::string PersistentName(const program::Buffer& buffer) {
-  if (buffer.kind() != program::BufferKind::kOptimizerState) return BufferName(buffer);
-  const std::string slot = buffer.optimizer_slot() == nullptr ? "state" : buffer.optimizer_slot()->str();
-  return absl::StrCat("optimizer.", slot, ".", BufferName(buffer));
+  if (buffer.kind() != program::BufferKind::kOptimizerState) return NameOf(buffer);
+  const std::string slot(program::Text(buffer.optimizer_slot()));
+  return absl::StrCat("optimizer.", slot, ".", NameOf(buffer));
 }
 
 absl::Status ForEachContiguousRun(const Shape& global, const Shape& start, const Shape& local,

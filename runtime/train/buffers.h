@@ -10,13 +10,13 @@
 
 #include "absl/status/status.h"
 #include "runtime/program/program_generated.h"
+#include "runtime/program/view.h"
 
 namespace pdc::train {
 
 using Shape = std::vector<int64_t>;
 
-// Bytes of one element; kI1 takes one byte.
-size_t ElementBytes(program::ElementType type);
+using program::ElementBytes;
 // "f32", "bf16", "i64"...
 std::string ElementTypeName(program::ElementType type);
 
@@ -25,7 +25,8 @@ int64_t ElementCount(const Shape& shape);
 // "[16, 128]".
 std::string ShapeText(const Shape& shape);
 
-std::string BufferName(const program::Buffer& buffer);
+// The name in the model or its signature.
+std::string NameOf(const program::Buffer& buffer);
 // The part that this rank holds.
 Shape LocalShape(const program::Buffer& buffer);
 // The whole value; the local shape where the program states none.

@@ -76,7 +76,7 @@ std::string Describe(const std::vector<InputSpec>& inputs) {
 
 absl::StatusOr<InputSpec> MakeInputSpec(const program::Buffer& buffer) {
   const Shape global = GlobalShape(buffer), local = LocalShape(buffer), start = LocalStart(buffer);
-  const std::string name = BufferName(buffer);
+  const std::string name = NameOf(buffer);
   if (global.empty() || local.size() != global.size() || start.size() != global.size()) {
     return absl::InvalidArgumentError(absl::StrCat("input '", name, "' has no batch dimension"));
   }

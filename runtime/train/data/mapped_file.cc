@@ -9,21 +9,22 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
 
 namespace pdc::train {
 
-absl::Status ErrnoStatus(int error, const std::string& action, const std::string& path) {
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot ", action, " '", path, "'"));
+absl::Status FileError(int error, const std::string& action, const std::string& path) {
+  return ErrnoStatus(error, absl::StrCat("cannot ", action, " '", path, "'"));
 }
 
 absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return ErrnoStatus(errno, "open", path);
+  if (fd < 0) return FileError(errno, "open", path);
   struct stat info;
   if (fstat(fd, &info) != 0) {
     const int error = errno;
     close(fd);
-    return ErrnoStatus(error, "examine", path);
+    return FileError(error, "examine", path);
   }
   if (!S_ISREG(info.st_mode)) {
     close(fd);
@@ -36,7 +37,7 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(const std::st
     if (data == MAP_FAILED) {
       const int error = errno;
       close(fd);
-      return ErrnoStatus(error, "map", path);
+      return FileError(error, "map", path);
     }
   }
   close(fd);

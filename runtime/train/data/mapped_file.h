@@ -34,7 +34,7 @@ class MappedFile {
 };
 
 // The Status of a failed system call: "cannot <action> '<path>': <what errno says>".
-absl::Status ErrnoStatus(int error, const std::string& action, const std::string& path);
+absl::Status FileError(int error, const std::string& action, const std::string& path);
 
 }  // namespace pdc::train
 
