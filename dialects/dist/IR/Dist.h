@@ -1,0 +1,46 @@
+//===- Dist.h - the dist dialect: how a step is split over ranks -*- C++ -*-===//
+#ifndef PDC_DIALECTS_DIST_IR_DIST_H
+#define PDC_DIALECTS_DIST_IR_DIST_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/dist/IR/DistDialect.h.inc"
+#include "dialects/dist/IR/DistEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/dist/IR/DistAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/dist/IR/DistOps.h.inc"
+
+namespace pdc::dist {
+
+/// Names of the discardable attributes that carry a plan; see the dialect's description.
+inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
+inline constexpr llvm::StringLiteral kLayoutAttr = "dist.layout";
+inline constexpr llvm::StringLiteral kLayoutsAttr = "dist.layouts";
+inline constexpr llvm::StringLiteral kRanksAttr = "dist.ranks";
+inline constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
+/// On a step after `partition`: the whole step on one device, to compare with.
+inline constexpr llvm::StringLiteral kReferenceAttr = "dist.reference";
+
+/// Elements of part `part` of `parts` when `size` elements are split in whole blocks: the first
+/// (size / block) mod parts parts have one block more. `block` divides `size`.
+int64_t shardSize(int64_t size, int64_t block, int64_t parts, int64_t part);
+/// The element at which that part begins.
+int64_t shardStart(int64_t size, int64_t block, int64_t parts, int64_t part);
+
+/// The layout of an op result or a step argument as the plan's attributes state it; replicated where there is
+/// none.
+LayoutAttr getLayout(mlir::Value value);
+
+} // namespace pdc::dist
+
+#endif // PDC_DIALECTS_DIST_IR_DIST_H

@@ -1,0 +1,251 @@
+//===- DistOps.cpp - verifiers of the dist dialect ------------------------===//
+
+#include "dialects/dist/IR/Dist.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace pdc::dist;
+
+//===----------------------------------------------------------------------===//
+// MeshOp
+//===----------------------------------------------------------------------===//
+
+// ["data" = 4, "tensor" = 2]
+static ParseResult parseMeshAxes(OpAsmParser &parser, ArrayAttr &names, DenseI64ArrayAttr &sizes) {
+  SmallVector<Attribute> parsedNames;
+  SmallVector<int64_t> parsedSizes;
+  auto parseAxis = [&]() -> ParseResult {
+    std::string name;
+    if (parser.parseString(&name) || parser.parseEqual() || parser.parseInteger(parsedSizes.emplace_back()))
+      return failure();
+    parsedNames.push_back(parser.getBuilder().getStringAttr(name));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis))
+    return failure();
+  names = parser.getBuilder().getArrayAttr(parsedNames);
+  sizes = parser.getBuilder().getDenseI64ArrayAttr(parsedSizes);
+  return success();
+}
+
+static void printMeshAxes(OpAsmPrinter &printer, MeshOp, ArrayAttr names, DenseI64ArrayAttr sizes) {
+  printer << "[";
+  llvm::interleaveComma(llvm::zip(names, sizes.asArrayRef()), printer,
+                        [&](auto axis) { printer << std::get<0>(axis) << " = " << std::get<1>(axis); });
+  printer << "]";
+}
+
+LogicalResult MeshOp::verify() {
+  if (static_cast<int64_t>(getAxisNames().size()) != static_cast<int64_t>(getAxisSizes().size()))
+    return emitOpError() << "has " << getAxisNames().size() << " axis names and " << getAxisSizes().size()
+                         << " axis sizes";
+  llvm::StringSet<> seen;
+  for (auto [name, size] : llvm::zip(getAxisNames().getAsValueRange<StringAttr>(), getAxisSizes())) {
+    if (!seen.insert(name).second)
+      return emitOpError() << "has two axes named \"" << name << "\"";
+    if (size < 1)
+      return emitOpError() << "axis \"" << name << "\" has size " << size << ", expected at least 1";
+  }
+  return success();
+}
+
+int64_t MeshOp::getNumRanks() {
+  int64_t ranks = 1;
+  for (int64_t size : getAxisSizes())
+    ranks *= size;
+  return ranks;
+}
+
+int64_t MeshOp::findAxis(StringRef axis) {
+  for (auto [index, name] : llvm::enumerate(getAxisNames().getAsValueRange<StringAttr>()))
+    if (name == axis)
+      return index;
+  return -1;
+}
+
+int64_t MeshOp::getParts(ArrayAttr axes) {
+  int64_t parts = 1;
+  for (StringRef axis : axes.getAsValueRange<StringAttr>())
+    parts *= getAxisSizes()[findAxis(axis)];
+  return parts;
+}
+
+int64_t MeshOp::getPart(ArrayAttr axes, int64_t rank) {
+  SmallVector<int64_t> coordinates(getAxisSizes().size());
+  for (int64_t i = getAxisSizes().size() - 1; i >= 0; --i) {
+    coordinates[i] = rank % getAxisSizes()[i];
+    rank /= getAxisSizes()[i];
+  }
+  int64_t part = 0;
+  for (StringRef axis : axes.getAsValueRange<StringAttr>())
+    part = part * getAxisSizes()[findAxis(axis)] + coordinates[findAxis(axis)];
+  return part;
+}
+
+SmallVector<SmallVector<int64_t>> MeshOp::getGroups(ArrayAttr axes) {
+  SmallVector<Attribute> others;
+  for (Attribute name : getAxisNames())
+    if (!llvm::is_contained(axes, name))
+      others.push_back(name);
+  ArrayAttr rest = ArrayAttr::get(getContext(), others);
+  SmallVector<SmallVector<int64_t>> groups(getParts(rest), SmallVector<int64_t>(getParts(axes)));
+  for (int64_t rank = 0; rank < getNumRanks(); ++rank)
+    groups[getPart(rest, rank)][getPart(axes, rank)] = rank;
+  return groups;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// The mesh that a collective names, with every axis it names.
+static FailureOr<MeshOp> verifyAxes(Operation *op, SymbolTableCollection &tables, FlatSymbolRefAttr meshName,
+                                    ArrayAttr axes) {
+  auto mesh = tables.lookupNearestSymbolFrom<MeshOp>(op, meshName);
+  if (!mesh)
+    return op->emitOpError() << "names the mesh " << meshName << ", and there is no such dist.mesh";
+  llvm::StringSet<> seen;
+  for (StringRef axis : axes.getAsValueRange<StringAttr>()) {
+    if (mesh.findAxis(axis) < 0)
+      return op->emitOpError() << "names axis \"" << axis << "\", which mesh " << meshName
+                               << " does not have";
+    if (!seen.insert(axis).second)
+      return op->emitOpError() << "names axis \"" << axis << "\" twice";
+  }
+  return mesh;
+}
+
+/// `part` is one of the parts of `whole` along `dim` of `parts`, the other dimensions equal.
+static LogicalResult verifyPart(Operation *op, RankedTensorType part, RankedTensorType whole, int64_t dim,
+                                int64_t parts) {
+  int64_t size = part.getDimSize(dim), total = whole.getDimSize(dim);
+  // Blocks are not known here: the sizes of all parts differ by at most one block, which divides each of
+  // them.
+  bool even = size * parts == total;
+  bool possible = even || (size <= total && size > 0 && total > size);
+  if (!possible || (parts == 1 && !even))
+    return op->emitOpError() << "a part of size " << size << " along dimension " << dim << " is none of "
+                             << parts << " parts of " << total;
+  return success();
+}
+
+static LogicalResult verifyDim(Operation *op, int64_t dim, RankedTensorType input, RankedTensorType result) {
+  if (input.getElementType() != result.getElementType() || input.getRank() != result.getRank())
+    return op->emitOpError() << "turns " << input << " into " << result
+                             << "; element type and rank must stay the same";
+  if (dim < 0 || dim >= input.getRank())
+    return op->emitOpError() << "dimension " << dim << " is not one of the " << input.getRank() << " of "
+                             << input;
+  return success();
+}
+
+static LogicalResult verifyOthers(Operation *op, ArrayRef<int64_t> dims, RankedTensorType input,
+                                  RankedTensorType result) {
+  for (int64_t d = 0; d < input.getRank(); ++d)
+    if (!llvm::is_contained(dims, d) && input.getDimSize(d) != result.getDimSize(d))
+      return op->emitOpError() << "changes dimension " << d << " from " << input.getDimSize(d) << " to "
+                               << result.getDimSize(d) << ", which it does not work along";
+  return success();
+}
+
+LogicalResult ReshardOp::verify() {
+  auto layouts = (*this)->getAttrOfType<ArrayAttr>(kLayoutsAttr);
+  if (!layouts || layouts.size() != 1 || !isa<LayoutAttr>(layouts[0]))
+    return emitOpError("needs the layout of its result: {dist.layouts = [#dist.layout<...>]}");
+  if (int64_t rank = cast<LayoutAttr>(layouts[0]).getRank();
+      rank != cast<RankedTensorType>(getType()).getRank())
+    return emitOpError() << "has a layout of " << rank << " dimensions for " << getType();
+  return success();
+}
+
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                            DictionaryAttr, OpaqueProperties, RegionRange,
+                                            SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("has no operands");
+  Type element = getElementTypeOrSelf(getInputs().front());
+  for (Value input : getInputs())
+    if (getElementTypeOrSelf(input) != element)
+      return emitOpError() << "combines " << element << " and " << getElementTypeOrSelf(input)
+                           << " in one message; the element types must be equal";
+  return success();
+}
+LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAxes(*this, tables, getMeshAttr(), getAxes());
+}
+
+LogicalResult AllGatherOp::verify() {
+  if (failed(verifyDim(*this, getDim(), getInput().getType(), getType())))
+    return failure();
+  return verifyOthers(*this, {static_cast<int64_t>(getDim())}, getInput().getType(), getType());
+}
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &tables) {
+  FailureOr<MeshOp> mesh = verifyAxes(*this, tables, getMeshAttr(), getAxes());
+  if (failed(mesh))
+    return failure();
+  return verifyPart(*this, getInput().getType(), getType(), getDim(), mesh->getParts(getAxes()));
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  if (failed(verifyDim(*this, getDim(), getInput().getType(), getType())))
+    return failure();
+  return verifyOthers(*this, {static_cast<int64_t>(getDim())}, getInput().getType(), getType());
+}
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &tables) {
+  FailureOr<MeshOp> mesh = verifyAxes(*this, tables, getMeshAttr(), getAxes());
+  if (failed(mesh))
+    return failure();
+  return verifyPart(*this, getType(), getInput().getType(), getDim(), mesh->getParts(getAxes()));
+}
+
+LogicalResult AllToAllOp::verify() {
+  int64_t split = getSplitDim(), concat = getConcatDim();
+  if (failed(verifyDim(*this, split, getInput().getType(), getType())) ||
+      failed(verifyDim(*this, concat, getInput().getType(), getType())))
+    return failure();
+  if (split == concat)
+    return emitOpError() << "splits and joins the same dimension " << split;
+  return verifyOthers(*this, {split, concat}, getInput().getType(), getType());
+}
+LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &tables) {
+  FailureOr<MeshOp> mesh = verifyAxes(*this, tables, getMeshAttr(), getAxes());
+  if (failed(mesh))
+    return failure();
+  int64_t parts = mesh->getParts(getAxes());
+  RankedTensorType input = getInput().getType(), result = getType();
+  if (failed(verifyPart(*this, result, input, getSplitDim(), parts)))
+    return failure();
+  return verifyPart(*this, input, result, getConcatDim(), parts);
+}
+
+LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &tables) {
+  FailureOr<MeshOp> mesh = verifyAxes(*this, tables, getMeshAttr(), getAxes());
+  if (failed(mesh))
+    return failure();
+  int64_t root = getRoot(), parts = mesh->getParts(getAxes());
+  if (root < 0 || root >= parts)
+    return emitOpError() << "has root " << root << ", expected one of 0 to " << parts - 1;
+  return success();
+}
+
+LogicalResult ShardStartOp::verify() {
+  if (getType().getRank() != 0)
+    return emitOpError() << "has the result type " << getType() << ", expected tensor<i64>";
+  int64_t size = getSize(), block = getBlock();
+  if (size < 1 || block < 1 || size % block != 0)
+    return emitOpError() << "size " << size << " is no multiple of block " << block;
+  return success();
+}
+LogicalResult ShardStartOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAxes(*this, tables, getMeshAttr(), getAxes());
+}
+
+#define GET_OP_CLASSES
+#include "dialects/dist/IR/DistOps.cpp.inc"

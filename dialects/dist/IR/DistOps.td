@@ -1,0 +1,175 @@
+//===- DistOps.td - the dist dialect: how a model is split --*- tablegen -*-===//
+#ifndef PDC_DIALECTS_DIST_IR_DISTOPS_TD
+#define PDC_DIALECTS_DIST_IR_DISTOPS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Dist_Dialect : Dialect {
+  let name = "dist";
+  let cppNamespace = "::pdc::dist";
+  let summary = "How a step is split over ranks";
+  let description = [{
+    A plan is IR. Ranks form a mesh with named axes (`dist.mesh`); each value of an `nn.step` with global shapes has a
+    layout (`#dist.layout`), and `dist.reshard` says where it changes. Discardable attributes carry the layouts:
+
+    - `dist.mesh = @mesh` of a step: the mesh over which it is split;
+    - `dist.layout` of a step's arguments and results;
+    - `dist.layouts` of an op: one layout per result. An op without it has replicated results.
+
+    The `partition` pass reads only these. What it makes, steps with local shapes, has explicit collectives, and
+    `dist.ranks`, `dist.global` (the type on one device) and `dist.layout` on arguments and results.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+def Dist_Tensor : RankedTensorOf<[AnyFloat, AnyInteger]>;
+
+def Dist_Reduction : I32EnumAttr<"Reduction", "how contributions are combined", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::pdc::dist";
+  let genSpecializedAttr = 0;
+}
+def Dist_ReductionAttr : EnumAttr<Dist_Dialect, Dist_Reduction, "reduction">;
+
+def Dist_LayoutAttr : AttrDef<Dist_Dialect, "Layout"> {
+  let mnemonic = "layout";
+  let summary = "Which mesh axes split which dimension of a value, and over which it is a partial result";
+  let description = [{
+    ```mlir
+    #dist.layout<[["data"], []]>                       // dimension 0 is split over "data"
+    #dist.layout<[["data"] by 128, []]>                // in whole blocks of 128: a part begins at a multiple of 128
+    #dist.layout<[[], ["tensor"]], sum = ["data"]>     // the value is the sum of what the ranks along "data" hold
+    ```
+    A dimension of n blocks that is split into p parts gives part i n/p blocks, rounded down, and one more where
+    i < n mod p: nothing is padded. Several axes split major to minor. An axis stands once in a layout.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$dims, "::mlir::DenseI64ArrayAttr":$blocks,
+                        "::mlir::ArrayAttr":$sum, "::mlir::ArrayAttr":$max);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Every rank holds the whole value.
+    static LayoutAttr getReplicated(::mlir::MLIRContext *context, int64_t rank);
+    /// `axes` split dimension `dim` in blocks of `block` elements; the rest is whole.
+    static LayoutAttr getSplit(::mlir::MLIRContext *context, int64_t rank, int64_t dim,
+                               ::llvm::ArrayRef<::llvm::StringRef> axes, int64_t block = 1);
+    /// This layout, but a partial result over `axes`.
+    LayoutAttr withPartial(bool isMax, ::mlir::ArrayAttr axes) const;
+    int64_t getRank() const { return getDims().size(); }
+    ::mlir::ArrayAttr getAxes(int64_t dim) const { return ::llvm::cast<::mlir::ArrayAttr>(getDims()[dim]); }
+    bool isSplit(int64_t dim) const { return !getAxes(dim).empty(); }
+    bool isPartial() const { return !getSum().empty() || !getMax().empty(); }
+    bool isReplicated() const;
+  }];
+}
+
+def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
+  let summary = "The ranks as an n-dimensional grid with named axes";
+  let description = [{
+    ```mlir
+    dist.mesh @mesh axes(["data" = 4, "tensor" = 2])
+    ```
+    Ranks 0, 1, ... fill the grid in row-major order: the last axis runs fastest.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes);
+  let assemblyFormat = "$sym_name `axes` `(` custom<MeshAxes>($axis_names, $axis_sizes) `)` attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getNumRanks();
+    /// The index of the axis, or -1.
+    int64_t findAxis(::llvm::StringRef axis);
+    /// Into how many parts the axes (of strings, major to minor) split.
+    int64_t getParts(::mlir::ArrayAttr axes);
+    /// Which of the parts along `axes` is the rank's.
+    int64_t getPart(::mlir::ArrayAttr axes, int64_t rank);
+    /// The ranks that differ along `axes` only, in order of their parts; one group per choice of the other axes.
+    ::llvm::SmallVector<::llvm::SmallVector<int64_t>> getGroups(::mlir::ArrayAttr axes);
+  }];
+}
+
+/// Replaces a layout by another: the layout of its result.
+def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
+  let summary = "Gives a value another layout; the value itself is the same";
+  let description = [{
+    ```mlir
+    %1 = dist.reshard %0 {dist.layouts = [#dist.layout<[[], []]>]} : tensor<784x512xf32>
+    ```
+  }];
+  let arguments = (ins Dist_Tensor:$input);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []> : Dist_Op<mnemonic, traits # [
+    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+
+def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Combines what the ranks along axes hold, elementwise; all get the results";
+  let description = [{
+    ```mlir
+    %1:2 = dist.all_reduce sum over @mesh ["data"] (%a, %b) {bucket = 0} : tensor<512x10xf32>, tensor<10xf32>
+    ```
+    Several operands of one element type travel as one message.
+  }];
+  let arguments = (ins Dist_ReductionAttr:$reduction, FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes,
+                       Variadic<Dist_Tensor>:$inputs, OptionalAttr<I64Attr>:$bucket);
+  let results = (outs Variadic<Dist_Tensor>:$results);
+  let assemblyFormat = "$reduction `over` $mesh $axes `(` $inputs `)` attr-dict `:` type($inputs)";
+  let hasVerifier = 1;
+}
+
+class Dist_MovingOp<string mnemonic, dag attributes> : Dist_CollectiveOp<mnemonic> {
+  let arguments = !con((ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, Dist_Tensor:$input), attributes);
+  let results = (outs Dist_Tensor:$result);
+  let hasVerifier = 1;
+}
+
+def Dist_AllGatherOp : Dist_MovingOp<"all_gather", (ins I64Attr:$dim)> {
+  let summary = "Joins the parts of a dimension that the ranks along axes hold, in order";
+  let description = [{ Parts may differ in size by one block, the larger ones first. }];
+  let assemblyFormat = "`over` $mesh $axes `dim` $dim `(` $input `)` attr-dict `:` type($input) `to` type($result)";
+}
+
+def Dist_ReduceScatterOp : Dist_MovingOp<"reduce_scatter", (ins Dist_ReductionAttr:$reduction, I64Attr:$dim)> {
+  let summary = "Combines elementwise; each rank along axes gets its part of a dimension";
+  let assemblyFormat = [{
+    $reduction `over` $mesh $axes `dim` $dim `(` $input `)` attr-dict `:` type($input) `to` type($result)
+  }];
+}
+
+def Dist_AllToAllOp : Dist_MovingOp<"all_to_all", (ins I64Attr:$split_dim, I64Attr:$concat_dim)> {
+  let summary = "Splits one dimension over the ranks along axes and joins another";
+  let assemblyFormat = [{
+    `over` $mesh $axes `split` $split_dim `concat` $concat_dim `(` $input `)` attr-dict
+      `:` type($input) `to` type($result)
+  }];
+}
+
+def Dist_BroadcastOp : Dist_CollectiveOp<"broadcast", [SameOperandsAndResultType]> {
+  let summary = "The value of the rank with part `root` along axes, on all of them";
+  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$root, Dist_Tensor:$input);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "`over` $mesh $axes `root` $root `(` $input `)` attr-dict `:` type($result)";
+}
+
+def Dist_ShardStartOp : Dist_CollectiveOp<"shard_start"> {
+  let summary = "Where this rank's part of a dimension begins, in elements";
+  let description = [{
+    ```mlir
+    %0 = dist.shard_start over @mesh ["data"] size 2048 block 128 : tensor<i64>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$size, I64Attr:$block);
+  let results = (outs RankedTensorOf<[I64]>:$result);
+  let assemblyFormat = "`over` $mesh $axes `size` $size `block` $block attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // PDC_DIALECTS_DIST_IR_DISTOPS_TD
