@@ -35,12 +35,17 @@ class LogLine {
   std::ostringstream stream_;
 };
 
+// Gives both sides of PDC_LOG's conditional the type void; & binds less tightly than <<.
+struct LogVoid {
+  void operator&(std::ostream&) {}
+};
+
 }  // namespace pdc
 
 // PDC_LOG(Warning) << "...": arguments are not evaluated when the level is not logged.
-#define PDC_LOG(level)                               \
-  if (!::pdc::IsLogged(::pdc::LogLevel::k##level)) { \
-  } else                                             \
-    ::pdc::LogLine(::pdc::LogLevel::k##level).stream()
+#define PDC_LOG(level)                        \
+  !::pdc::IsLogged(::pdc::LogLevel::k##level) \
+      ? (void)0                               \
+      : ::pdc::LogVoid() & ::pdc::LogLine(::pdc::LogLevel::k##level).stream()
 
 #endif  // PDC_RUNTIME_BASE_LOGGING_H_

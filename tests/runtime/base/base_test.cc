@@ -31,12 +31,11 @@ TEST(StatusTest, AFullDiskIsResourceExhausted) {
 }
 
 absl::StatusOr<int> Half(int value) {
-  if (value % 2 != 0)
-    return absl::InvalidArgumentError("odd");
+  if (value % 2 != 0) return absl::InvalidArgumentError("odd");
   return value / 2;
 }
 
-absl::Status Quarter(int value, int *result) {
+absl::Status Quarter(int value, int* result) {
   PDC_ASSIGN_OR_RETURN(int half, Half(value));
   PDC_ASSIGN_OR_RETURN(*result, Half(half));
   PDC_RETURN_IF_ERROR(absl::OkStatus());
@@ -79,5 +78,5 @@ TEST(MemoryTest, MoreThanTheMachineHasIsRefusedWithTheSize) {
   EXPECT_NE(std::string(memory.status().message()).find("1125899906842624 bytes"), std::string::npos);
 }
 
-} // namespace
-} // namespace pdc
+}  // namespace
+}  // namespace pdc

@@ -1,0 +1,72 @@
+#include "runtime/comm/mpi/mpi_job.h"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "runtime/base/logging.h"
+#include "runtime/base/status.h"
+
+namespace pdc::comm {
+
+absl::Status StatusOfMpi(int code, const std::string& what) {
+  if (code == MPI_SUCCESS) return absl::OkStatus();
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
+  return absl::InternalError(what + ": " + std::string(text, length) + " (MPI error " + std::to_string(code) +
+                             ")");
+}
+
+absl::StatusOr<std::shared_ptr<MpiJob>> MpiJob::Get() {
+  static std::mutex mutex;
+  static std::weak_ptr<MpiJob> current;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (std::shared_ptr<MpiJob> job = current.lock()) return job;
+  std::shared_ptr<MpiJob> job(new MpiJob);
+  PDC_RETURN_IF_ERROR(job->Initialize());
+  current = job;
+  return job;
+}
+
+absl::Status MpiJob::Initialize() {
+  int finalized = 0;
+  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Finalized(&finalized), "MPI_Finalized"));
+  if (finalized != 0) return absl::FailedPreconditionError("MPI has already ended in this process");
+  int provided = MPI_THREAD_SINGLE;
+  PDC_RETURN_IF_ERROR(
+      StatusOfMpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread"));
+  if (provided < MPI_THREAD_MULTIPLE) {
+    return absl::FailedPreconditionError(
+        "this MPI library does not support calls by several threads "
+        "(MPI_THREAD_MULTIPLE); use Open MPI 4 or later");
+  }
+  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_dup(MPI_COMM_WORLD, &world_), "MPI_Comm_dup"));
+  PDC_RETURN_IF_ERROR(
+      StatusOfMpi(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
+  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_rank(world_, &rank_), "MPI_Comm_rank"));
+  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_size(world_, &size_), "MPI_Comm_size"));
+  PDC_RETURN_IF_ERROR(
+      StatusOfMpi(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_),
+                  "MPI_Comm_split_type"));
+  int node_size = 0;
+  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_size(node_, &node_size), "MPI_Comm_size"));
+  // All ranks come to the same answer: a job on several nodes has no node with all of its ranks.
+  one_node_ = node_size == size_;
+  SetLogRank(rank_);
+  return absl::OkStatus();
+}
+
+MpiJob::~MpiJob() {
+  if (broken_.load() || world_ == MPI_COMM_NULL) return;
+  if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
+  MPI_Comm_free(&world_);
+  MPI_Finalize();
+}
+
+void MpiJob::Abort(const absl::Status& why) {
+  PDC_LOG(Error) << "the job ends: " << why.ToString();
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();  // MPI_Abort does not return
+}
+
+}  // namespace pdc::comm

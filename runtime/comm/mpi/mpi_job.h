@@ -1,0 +1,56 @@
+// MPI of this process: started once, ended once, and its error codes as Status.
+#ifndef PDC_RUNTIME_COMM_MPI_MPI_JOB_H_
+#define PDC_RUNTIME_COMM_MPI_MPI_JOB_H_
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace pdc::comm {
+
+// OK for MPI_SUCCESS, else INTERNAL with "`what`: " and MPI's own words.
+absl::Status StatusOfMpi(int code, const std::string& what);
+
+// The job that mpiexec started. MPI is finalized when the last reference goes, unless the job is broken: then
+// that could wait for ever, and the process manager ends the other ranks when this one exits.
+class MpiJob {
+ public:
+  // The one job of this process; initializes MPI (with MPI_THREAD_MULTIPLE: communication threads call it) on
+  // the first call. Collective over all ranks then.
+  static absl::StatusOr<std::shared_ptr<MpiJob>> Get();
+  ~MpiJob();
+  MpiJob(const MpiJob&) = delete;
+  MpiJob& operator=(const MpiJob&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  // All ranks; errors return.
+  MPI_Comm world() const { return world_; }
+  // The ranks of this node.
+  MPI_Comm node() const { return node_; }
+  bool one_node() const { return one_node_; }
+
+  void MarkBroken() { broken_.store(true); }
+  // Writes the reason to standard error, then ends all processes of the job, this one included.
+  [[noreturn]] void Abort(const absl::Status& why);
+
+ private:
+  MpiJob() = default;
+  absl::Status Initialize();
+
+  int rank_ = 0;
+  int size_ = 1;
+  bool one_node_ = true;
+  MPI_Comm world_ = MPI_COMM_NULL;
+  MPI_Comm node_ = MPI_COMM_NULL;
+  std::atomic<bool> broken_ = false;
+};
+
+}  // namespace pdc::comm
+
+#endif  // PDC_RUNTIME_COMM_MPI_MPI_JOB_H_

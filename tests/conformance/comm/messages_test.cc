@@ -1,0 +1,103 @@
+// What every communicator promises of messages from one rank to another.
+#include <cstring>
+
+#include "tests/conformance/comm/ranks.h"
+
+namespace pdc::comm {
+namespace {
+
+class MessagesTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, MessagesTest, testing::ValuesIn(JobSizes()),
+                         testing::PrintToStringParamName());
+
+TEST_P(MessagesTest, MessagesOfOneTagArriveInOrder) {
+  OnEveryRank(GetParam(), [](Rank& rank) {
+    const int next = (rank.comm.rank() + 1) % rank.comm.size();
+    const int previous = (rank.comm.rank() + rank.comm.size() - 1) % rank.comm.size();
+    constexpr int kMessages = 50;
+    std::vector<int64_t> sent(kMessages);
+    std::vector<int64_t> received(kMessages, -1);
+    std::vector<std::unique_ptr<Pending>> pending;
+    for (int k = 0; k < kMessages; ++k) {
+      sent[k] = rank.comm.rank() * 1000 + k;
+      auto send = rank.comm.Send(&sent[k], sizeof(sent[k]), next, 3);
+      auto receive = rank.comm.Receive(&received[k], sizeof(received[k]), previous, 3);
+      ASSERT_TRUE(send.ok() && receive.ok());
+      pending.push_back(std::move(*send));
+      pending.push_back(std::move(*receive));
+    }
+    for (auto& operation : pending) PDC_ASSERT_OK(operation->Wait(Soon()));
+    for (int k = 0; k < kMessages; ++k) EXPECT_EQ(received[k], previous * 1000 + k);
+  });
+}
+
+TEST_P(MessagesTest, MessagesOfDifferentTagsAreReceivedInAnyOrder) {
+  if (GetParam() < 2) GTEST_SKIP() << "needs two ranks";
+  OnEveryRank(GetParam(), [](Rank& rank) {
+    constexpr int kTags = 6;
+    int values[kTags];
+    std::vector<std::unique_ptr<Pending>> pending;
+    if (rank.comm.rank() == 0) {
+      for (int tag = 0; tag < kTags; ++tag) {
+        values[tag] = 100 + tag;
+        auto send = rank.comm.Send(&values[tag], sizeof(int), 1, tag);
+        ASSERT_TRUE(send.ok());
+        pending.push_back(std::move(*send));
+      }
+      for (auto& operation : pending) PDC_ASSERT_OK(operation->Wait(Soon()));
+    } else if (rank.comm.rank() == 1) {
+      for (int tag = kTags - 1; tag >= 0; --tag) {
+        PDC_ASSERT_OK(Finish(rank.comm.Receive(&values[tag], sizeof(int), 0, tag)));
+        EXPECT_EQ(values[tag], 100 + tag);
+      }
+    }
+  });
+}
+
+// Around the ring, all at once, from private and from shared memory.
+TEST_P(MessagesTest, MessagesOfAnySizeAreSentFromAnyMemory) {
+  OnEveryRank(GetParam(), [](Rank& rank) {
+    const int next = (rank.comm.rank() + 1) % rank.comm.size();
+    const int previous = (rank.comm.rank() + rank.comm.size() - 1) % rank.comm.size();
+    for (size_t bytes : {0, 1, 4096, 200001}) {
+      for (bool shared : {false, true}) {
+        std::vector<std::byte> own(bytes);
+        std::byte* out = shared ? rank.memory : own.data();
+        for (size_t i = 0; i < bytes; ++i) out[i] = static_cast<std::byte>(i * 31 + rank.comm.rank());
+        std::vector<std::byte> in(bytes + 1);
+        auto receive = rank.comm.Receive(in.data(), bytes, previous, 9);
+        auto send = rank.comm.Send(out, bytes, next, 9);
+        ASSERT_TRUE(receive.ok() && send.ok());
+        PDC_ASSERT_OK((*send)->Wait(Soon()));
+        PDC_ASSERT_OK((*receive)->Wait(Soon()));
+        for (size_t i = 0; i < bytes; ++i) {
+          ASSERT_EQ(in[i], static_cast<std::byte>(i * 31 + previous)) << "byte " << i << " of " << bytes;
+        }
+        EXPECT_EQ(in[bytes], std::byte{0});
+      }
+    }
+  });
+}
+
+TEST_P(MessagesTest, MessagesPassWhileACollectiveWaits) {
+  if (GetParam() < 2) GTEST_SKIP() << "needs two ranks";
+  OnEveryRank(GetParam(), [](Rank& rank) {
+    auto* data = reinterpret_cast<int32_t*>(rank.memory);
+    data[0] = 1;
+    int token = 7;
+    if (rank.comm.rank() == 1) {
+      // The collective of rank 0 waits for this rank, which waits for a message of rank 0.
+      token = 0;
+      PDC_ASSERT_OK(Finish(rank.comm.Receive(&token, sizeof(token), 0, 0)));
+      EXPECT_EQ(token, 7);
+    }
+    auto reduce = rank.comm.AllReduce(rank.world, data, 1, ElementType::kI32, ReduceOp::kSum);
+    ASSERT_TRUE(reduce.ok());
+    if (rank.comm.rank() == 0) PDC_ASSERT_OK(Finish(rank.comm.Send(&token, sizeof(token), 1, 0)));
+    PDC_ASSERT_OK((*reduce)->Wait(Soon()));
+    EXPECT_EQ(data[0], rank.comm.size());
+  });
+}
+
+}  // namespace
+}  // namespace pdc::comm
