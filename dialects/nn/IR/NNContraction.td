@@ -8,10 +8,10 @@
 
 include "dialects/nn/IR/NNBase.td"
 
-class NN_LibraryOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<mnemonic, traits # [
-    DeclareOpInterfaceMethods<NN_LibraryOpInterface>, DeclareOpInterfaceMethods<NN_CostOpInterface>]>;
-class NN_TypedLibraryOp<string mnemonic, list<Trait> traits = []> : NN_TypedOp<mnemonic, traits # [
-    DeclareOpInterfaceMethods<NN_LibraryOpInterface>, DeclareOpInterfaceMethods<NN_CostOpInterface>]> {
+defvar LibraryTraits = [DeclareOpInterfaceMethods<NN_LibraryOpInterface>,
+                        DeclareOpInterfaceMethods<NN_CostOpInterface, ["getCost"]>];
+class NN_LibraryOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<mnemonic, traits # LibraryTraits>;
+class NN_TypedLibraryOp<string mnemonic, list<Trait> traits = []> : NN_TypedOp<mnemonic, traits # LibraryTraits> {
   let hasVerifier = 1;
 }
 defvar Differentiable = DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>;
@@ -67,7 +67,6 @@ def NN_Conv2dOp : NN_LibraryOp<"conv2d", [Differentiable]> {
     DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation,
     DefaultValuedAttr<I64Attr, "1">:$groups);
   let results = (outs NN_FloatTensor:$result);
-  let hasVerifier = 1;
 }
 def NN_Conv2dGradInputOp : NN_ConvOp<"conv2d_grad_input", (ins NN_FloatTensor:$grad, NN_FloatTensor:$weight)> {
   let summary = "Gradient of conv2d's input: (grad of result, weight) -> input's type";
@@ -82,7 +81,6 @@ defvar PoolWindow = (ins DenseI64ArrayAttr:$kernel,
 class NN_PoolOp<string mnemonic, dag attributes> : NN_LibraryOp<mnemonic, [Differentiable]> {
   let arguments = !con((ins NN_FloatTensor:$input), attributes);
   let results = (outs NN_FloatTensor:$result);
-  let hasVerifier = 1;
 }
 def NN_MaxPool2dOp : NN_PoolOp<"max_pool2d", PoolWindow> {
   let summary = "Largest value of each window; [n, c, h, w]";

@@ -5,19 +5,23 @@
 include "dialects/nn/IR/NNBase.td"
 
 defvar LayerTraits = [DeclareOpInterfaceMethods<NN_DecomposableOpInterface>,
-                      DeclareOpInterfaceMethods<NN_CostOpInterface>];
+                      DeclareOpInterfaceMethods<NN_CostOpInterface, ["getCost"]>];
+class NN_DecomposedOp<string mnemonic, string stage, list<Trait> traits = []>
+    : NN_InferredOp<mnemonic, LayerTraits # traits> {
+  let extraClassDefinition = [{
+    ::pdc::nn::DecomposeStage $cppClass::getDecomposeStage() { return ::pdc::nn::DecomposeStage::}] # stage # [{; }
+  }];
+}
 /// Decomposed before autodiff, so that the gradient is that of its parts.
-class NN_CompositeOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<mnemonic, LayerTraits # traits> {
+class NN_CompositeOp<string mnemonic, list<Trait> traits = []> : NN_DecomposedOp<mnemonic, "BeforeAutodiff", traits> {
   let results = (outs NN_FloatTensor:$result);
-  let hasVerifier = 1;
 }
 /// Decomposed before fusion; its gradient is an op of its own kind.
-class NN_LayerOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<mnemonic, LayerTraits # traits # [
+class NN_LayerOp<string mnemonic, list<Trait> traits = []> : NN_DecomposedOp<mnemonic, "BeforeFusion", traits # [
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let results = (outs NN_FloatTensor:$result);
-  let hasVerifier = 1;
 }
-class NN_LayerGradOp<string mnemonic> : NN_InferredOp<mnemonic, LayerTraits>;
+class NN_LayerGradOp<string mnemonic> : NN_DecomposedOp<mnemonic, "BeforeFusion">;
 
 def NN_BatchNormOp : NN_CompositeOp<"batch_norm", [NN_MixedPrecisionOpInterface]> {
   let summary = "Batch normalization (Ioffe and Szegedy 2015) over all dimensions but 1";
@@ -58,7 +62,7 @@ def NN_RmsNormGradOp : NN_LayerGradOp<"rms_norm_grad"> {
 
 def NN_SoftmaxOp : NN_LayerOp<"softmax"> {
   let summary = "softmax(scale * x) over the last dimension, computed in f32";
-  let description = [{ With `causal`, element [..., i, j] takes part only if j <= i + (columns - rows). }];
+  let description = [{ With `causal`, element [..., i, j] takes part only if j <= i + (columns - rows); needs columns >= rows. }];
   let arguments = (ins NN_FloatTensor:$input, DefaultValuedAttr<F64Attr, "1.0">:$scale, UnitAttr:$causal);
 }
 def NN_SoftmaxGradOp : NN_LayerGradOp<"softmax_grad"> {
@@ -77,15 +81,13 @@ def NN_AttentionOp : NN_CompositeOp<"attention"> {
                        OptionalAttr<F64Attr>:$scale, UnitAttr:$causal);
 }
 
-def NN_DropoutOp : NN_InferredOp<"dropout", LayerTraits> {
+def NN_DropoutOp : NN_CompositeOp<"dropout"> {
   let summary = "Dropout (Srivastava et al. 2014), scaled by 1 / (1 - rate) in training; nothing otherwise";
   let description = [{
     `stream` tells uses apart and is given by `specialize`. In training it becomes a multiplication by
     `nn.dropout_mask` of the step's seed (see `nn.step_seed`).
   }];
   let arguments = (ins NN_FloatTensor:$input, F64Attr:$rate, OptionalAttr<I64Attr>:$stream, UnitAttr:$inference);
-  let results = (outs NN_FloatTensor:$result);
-  let hasVerifier = 1;
 }
 def NN_StepSeedOp : NN_Op<"step_seed", [Pure, NN_CostOpInterface,
     DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule"]>]> {
@@ -96,7 +98,7 @@ def NN_StepSeedOp : NN_Op<"step_seed", [Pure, NN_CostOpInterface,
 
 def NN_CrossEntropyOp : NN_CompositeOp<"cross_entropy", [NN_MixedPrecisionOpInterface]> {
   let summary = "Mean of -log softmax(logits)[label] over the labels that are not `ignore_index`";
-  let description = [{ logits [..., classes], labels [...] -> scalar f32; zero where every label is ignored. }];
+  let description = [{ logits [..., classes], labels [...] -> scalar f32 (f64 of f64); zero where every label is ignored. }];
   let arguments = (ins NN_FloatTensor:$logits, NN_IdTensor:$labels, DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
 }
 def NN_CrossEntropyRowsOp : NN_LayerOp<"cross_entropy_rows"> {
@@ -109,7 +111,7 @@ def NN_CrossEntropyRowsGradOp : NN_LayerGradOp<"cross_entropy_rows_grad"> {
   let results = (outs NN_FloatTensor:$grad_logits);
 }
 def NN_MseOp : NN_CompositeOp<"mse", [NN_MixedPrecisionOpInterface]> {
-  let summary = "Mean of (x - y)^2 over all elements: scalar f32";
+  let summary = "Mean of (x - y)^2 over all elements: scalar f32 (f64 of f64)";
   let arguments = (ins NN_FloatTensor:$prediction, NN_FloatTensor:$target);
   let extraClassDeclaration = [{ bool keepsFullPrecision(unsigned operand) { return true; } }];
 }
