@@ -2,6 +2,7 @@
 #ifndef PDC_DIALECTS_NN_IR_NN_H
 #define PDC_DIALECTS_NN_IR_NN_H
 
+#include "dialects/nn/IR/Distribution.h"
 #include "dialects/nn/IR/InferredTypes.h"
 #include "dialects/nn/Interfaces/NNInterfaces.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -1,10 +1,10 @@
 //===- NNDialect.cpp - registration of the nn dialect ---------------------===//
 
 #include "dialects/nn/IR/NN.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pdc::nn;

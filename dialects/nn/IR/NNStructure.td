@@ -25,7 +25,7 @@ class NN_FunctionOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, 
   let extraClassDeclaration = FunctionDeclaration;
 }
 
-def NN_ModelOp : NN_FunctionOp<"model"> {
+def NN_ModelOp : NN_FunctionOp<"model", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "A model: the computation of one batch, on one device";
   let description = [{
     Arguments are the fields of a batch, with the batch as dimension 0. The first result is the loss, a scalar; further
@@ -40,8 +40,8 @@ def NN_ModelOp : NN_FunctionOp<"model"> {
     }
     ```
 
-    An unnamed single result, `-> tensor<f32>`, is the loss. Names of dimensions stand in the argument attribute
-    `nn.dims = ["batch", "features"]`.
+    A first result without a name, as in `-> tensor<f32>`, is called "loss". Names of dimensions stand in the argument
+    attribute `nn.dims = ["batch", "features"]`.
   }];
   let hasRegionVerifier = 1;
 }
@@ -51,7 +51,15 @@ def NN_BlockOp : NN_FunctionOp<"block"> {
   let description = [{
     Names of its parameters are relative: `nn.call "layer1.0."` and `nn.repeat 24 "h"` put theirs before them.
     A block may use other blocks, not itself.
+
+    ```mlir
+    nn.block @dense(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+      ...
+      nn.return %y : tensor<?x64xf32>
+    }
+    ```
   }];
+  let hasRegionVerifier = 1;
 }
 
 def NN_StepOp : NN_FunctionOp<"step"> {
@@ -63,7 +71,16 @@ def NN_StepOp : NN_FunctionOp<"step"> {
     result's name; parameters, optimizer state and state also carry `nn.init` (an initializer). A result "parameter",
     "optimizer_state" or "state" is the new value of the argument of the same role, slot and name, and takes its buffer.
     `kind` is "train", "gradient", "evaluate" or "infer".
+
+    ```mlir
+    nn.step "infer" @mlp(%fc1.weight: tensor<784x10xf32> {nn.init = #nn.init<kaiming>, nn.role = "parameter"},
+                         %x: tensor<32x784xf32> {nn.role = "input"})
+        -> (logits: tensor<32x10xf32> {nn.role = "output"}) {
+      ...
+    }
+    ```
   }];
+  let hasRegionVerifier = 1;
   let arguments = (ins
     SymbolNameAttr:$sym_name,
     TypeAttrOf<FunctionType>:$function_type,
@@ -113,14 +130,27 @@ def NN_InitializerAttr : AttrDef<NN_Dialect, "Initializer"> {
   let mnemonic = "init";
   let summary = "How a parameter begins";
   let description = [{
-    `kind` is zeros, ones, constant(value), normal(mean?, std), uniform(low, high), truncated_normal(std),
-    kaiming (normal, std = sqrt(2 / fan_in); He et al. 2015), kaiming_uniform, xavier (uniform in
-    sqrt(6 / (fan_in + fan_out)); Glorot and Bengio 2010), xavier_normal. Fans follow from the parameter's shape:
-    [in, out] for rank 2, [out, in, kh, kw] for rank 4. `a` and `b` are the values in the parentheses.
+    `kind` is zeros, ones, constant(value), normal(std) or normal(mean, std), truncated_normal likewise (cut at two
+    standard deviations), uniform(low, high), kaiming (normal, std = sqrt(2 / fan_in); He et al. 2015),
+    kaiming_uniform (in +-sqrt(6 / fan_in)), xavier (uniform in +-sqrt(6 / (fan_in + fan_out)); Glorot and Bengio
+    2010), xavier_normal (std = sqrt(2 / (fan_in + fan_out))). Fans follow from the parameter's shape: [in, out] for
+    rank 2, [out, in, kh, kw] for rank 4, where they count the kernel's elements. `values` are those in the
+    parentheses. In attributes it is written `#nn.init<normal(0.02)>`.
   }];
   let parameters = (ins StringRefParameter<>:$kind, "::mlir::DenseF64ArrayAttr":$values);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Parses and prints `kind` or `kind(values)`, without the `#nn.init<>` around it.
+    static ::mlir::FailureOr<InitializerAttr> parseBody(::mlir::AsmParser &parser);
+    void printBody(::mlir::AsmPrinter &printer) const;
+    /// Whether the values are random, so that only floating-point types can take them.
+    bool isRandom() const;
+    /// The distribution for a value of this shape. Fails, with a message to `emitError` if given, where `kind` needs
+    /// fans and the shape has none.
+    ::mlir::FailureOr<::pdc::nn::Distribution> resolve(::llvm::ArrayRef<int64_t> shape,
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError = nullptr) const;
+  }];
 }
 
 class NN_VariableOp<string mnemonic> : NN_Op<mnemonic, [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
@@ -151,6 +181,7 @@ def NN_AssignOp : NN_Op<"assign", [AllTypesMatch<["state", "value"]>]> {
   let description = [{ Made by the decomposition of `nn.batch_norm`; becomes a result of the training step. }];
   let arguments = (ins NN_Tensor:$state, NN_Tensor:$value);
   let assemblyFormat = "$state `,` $value attr-dict `:` type($state)";
+  let hasVerifier = 1;
 }
 
 def NN_FusionOp : NN_Op<"fusion", [IsolatedFromAbove, SingleBlock, Pure]> {
@@ -158,6 +189,15 @@ def NN_FusionOp : NN_Op<"fusion", [IsolatedFromAbove, SingleBlock, Pure]> {
   let description = [{
     The body holds elementwise ops, reductions and constants only; its arguments are the operands. Made by the `fuse`
     pass. Pairs in `donate` are [operand, result]: the result is computed in the operand's buffer.
+
+    ```mlir
+    %r = nn.fusion(%a = %x : tensor<8x4xf32>, %b = %bias : tensor<4xf32>) -> tensor<8x4xf32>
+        attributes {donate = [[0, 0]], label = "bias_relu"} {
+      %0 = nn.add %a, %b : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+      %1 = nn.relu %0 : tensor<8x4xf32>
+      nn.yield %1 : tensor<8x4xf32>
+    }
+    ```
   }];
   let arguments = (ins Variadic<NN_Tensor>:$operands, DefaultValuedAttr<StrAttr, "\"\"">:$label,
                        OptionalAttr<ArrayAttr>:$donate);
