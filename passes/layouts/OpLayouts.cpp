@@ -1,0 +1,158 @@
+//===- OpLayouts.cpp - layouts of an op's values, by its sharding rule ----===//
+
+#include "passes/layouts/OpLayouts.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::passes;
+using dist::LayoutAttr;
+
+namespace {
+
+/// How a factor is split: over which axes, in blocks of how many of its elements. No axes: whole.
+struct FactorSplit {
+  ArrayAttr axes;
+  int64_t block = 1;
+  explicit operator bool() const { return axes && !axes.empty(); }
+};
+
+class Completion {
+public:
+  explicit Completion(nn::ShardableOpInterface op)
+      : op(op), rule(op.getShardingRule()), splits(rule.factors.size()) {}
+
+  FailureOr<OpLayouts> run(const OpLayouts &known) {
+    for (auto [index, layout] : llvm::enumerate(known.operands))
+      if (failed(readFactors(layout, rule.operands[index], "operand", index)))
+        return failure();
+    for (auto [index, layout] : llvm::enumerate(known.results))
+      if (failed(readFactors(layout, rule.results[index], "result", index)))
+        return failure();
+    if (failed(checkFactors()))
+      return failure();
+    OpLayouts all;
+    for (auto [index, factors] : llvm::enumerate(rule.operands)) {
+      FailureOr<LayoutAttr> layout = layoutOf(factors, "operand", index);
+      if (failed(layout))
+        return failure();
+      all.operands.push_back(*layout);
+    }
+    for (auto [index, factors] : llvm::enumerate(rule.results)) {
+      FailureOr<LayoutAttr> layout = layoutOf(factors, "result", index);
+      if (failed(layout))
+        return failure();
+      all.results.push_back(addPartial(*layout, factors));
+    }
+    return all;
+  }
+
+private:
+  /// The factors of a dimension that are not of size one.
+  SmallVector<int> proper(const nn::DimFactors &factors) {
+    SmallVector<int> kept;
+    llvm::copy_if(factors, std::back_inserter(kept), [&](int f) { return rule.factors[f].size != 1; });
+    return kept;
+  }
+
+  int64_t sizeOfInner(ArrayRef<int> factors) {
+    int64_t size = 1;
+    for (int factor : factors.drop_front())
+      size *= rule.factors[factor].size;
+    return size;
+  }
+
+  LogicalResult readFactors(LayoutAttr layout, const nn::ValueFactors &dims, StringRef what, size_t index) {
+    if (!layout)
+      return success();
+    for (auto [d, factors] : llvm::enumerate(dims)) {
+      if (!layout.isSplit(d))
+        continue;
+      SmallVector<int> of = proper(factors);
+      if (of.empty())
+        return op.emitOpError() << what << " " << index << " is split along dimension " << d
+                                << ", which has size one";
+      int64_t inner = sizeOfInner(of);
+      int64_t block = layout.getBlocks()[d];
+      if (block % inner != 0)
+        return op.emitOpError() << what << " " << index << " is split along dimension " << d
+                                << " in blocks of " << block << ", but its parts must be whole multiples of "
+                                << inner << ": reshard it before";
+      FactorSplit split{layout.getAxes(d), block / inner};
+      FactorSplit &known = splits[of.front()];
+      if (known && (known.axes != split.axes || known.block != split.block))
+        return op.emitOpError() << "has values that split its loop '" << rule.factors[of.front()].name
+                                << "' differently: over " << known.axes << " by " << known.block
+                                << " and over " << split.axes << " by " << split.block
+                                << "; reshard one of them before";
+      known = split;
+    }
+    return success();
+  }
+
+  LogicalResult checkFactors() {
+    llvm::StringMap<StringRef> user;
+    for (auto [factor, split] : llvm::zip(rule.factors, splits)) {
+      if (!split)
+        continue;
+      if (factor.kind == nn::FactorKind::Replicated || factor.kind == nn::FactorKind::Halo)
+        return op.emitOpError() << "cannot be split along its loop '" << factor.name << "' over "
+                                << split.axes
+                                << (factor.kind == nn::FactorKind::Halo
+                                        ? ": halo exchange is not supported yet"
+                                        : ": it needs the whole of it");
+      for (StringRef axis : split.axes.getAsValueRange<StringAttr>())
+        if (auto [entry, inserted] = user.try_emplace(axis, factor.name); !inserted)
+          return op.emitOpError() << "would split both its loops '" << entry->second << "' and '"
+                                  << factor.name << "' over axis \"" << axis
+                                  << "\"; reshard an operand before";
+    }
+    return success();
+  }
+
+  FailureOr<LayoutAttr> layoutOf(const nn::ValueFactors &dims, StringRef what, size_t index) {
+    Builder b(op.getContext());
+    ArrayAttr none = b.getArrayAttr({});
+    SmallVector<Attribute> axes(dims.size(), none);
+    SmallVector<int64_t> blocks(dims.size(), 1);
+    for (auto [d, factors] : llvm::enumerate(dims)) {
+      SmallVector<int> of = proper(factors);
+      for (auto [position, factor] : llvm::enumerate(of)) {
+        if (!splits[factor])
+          continue;
+        if (position != 0)
+          return op.emitOpError() << "would split " << what << " " << index << " along dimension " << d
+                                  << " into parts that are not contiguous: its loop '"
+                                  << rule.factors[factor].name << "' lies inside of '"
+                                  << rule.factors[of.front()].name << "'";
+        axes[d] = splits[factor].axes;
+        blocks[d] = splits[factor].block * sizeOfInner(of);
+      }
+    }
+    return LayoutAttr::get(op.getContext(), b.getArrayAttr(axes), b.getDenseI64ArrayAttr(blocks), none, none);
+  }
+
+  LayoutAttr addPartial(LayoutAttr layout, const nn::ValueFactors &dims) {
+    SmallVector<Attribute> partial[2];
+    for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+      bool present = llvm::any_of(
+          dims, [&](const nn::DimFactors &f) { return llvm::is_contained(f, static_cast<int>(index)); });
+      if (splits[index] && !present)
+        llvm::append_range(partial[factor.kind == nn::FactorKind::ReductionMax], splits[index].axes);
+    }
+    Builder b(op.getContext());
+    return LayoutAttr::get(op.getContext(), layout.getDims(), layout.getBlocks(), b.getArrayAttr(partial[0]),
+                           b.getArrayAttr(partial[1]));
+  }
+
+  nn::ShardableOpInterface op;
+  nn::ShardingRule rule;
+  SmallVector<FactorSplit> splits;
+};
+
+} // namespace
+
+FailureOr<OpLayouts> passes::completeLayouts(nn::ShardableOpInterface op, const OpLayouts &known) {
+  return Completion(op).run(known);
+}

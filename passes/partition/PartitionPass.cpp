@@ -1,0 +1,68 @@
+//===- PartitionPass.cpp - from global to local shapes --------------------===//
+
+#include "passes/partition/PartitionPass.h"
+#include "passes/partition/SimplifyCollectives.h"
+#include "passes/partition/StepPartition.h"
+
+namespace pdc::passes {
+#define GEN_PASS_DEF_PARTITIONPASS
+#include "passes/partition/PartitionPass.h.inc"
+} // namespace pdc::passes
+
+using namespace mlir;
+using namespace pdc;
+
+/// The whole step on one device: every value replicated, nothing to reshard.
+static void makeReference(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh) {
+  auto reference = cast<nn::StepOp>(b.clone(*step.getOperation()));
+  reference.setSymName(("reference_" + step.getSymName()).str());
+  reference->removeAttr(dist::kMeshAttr);
+  reference->setAttr(dist::kReferenceAttr, b.getUnitAttr());
+  reference->setAttr(dist::kRanksAttr,
+                     b.getDenseI64ArrayAttr(llvm::to_vector(llvm::seq<int64_t>(0, mesh.getNumRanks()))));
+  for (unsigned i = 0; i < reference.getNumArguments(); ++i)
+    reference.removeArgAttr(i, b.getStringAttr(dist::kLayoutAttr));
+  for (unsigned i = 0; i < reference.getNumResults(); ++i)
+    reference.removeResultAttr(i, b.getStringAttr(dist::kLayoutAttr));
+  for (Operation &op : llvm::make_early_inc_range(reference.getBody().front())) {
+    op.removeAttr(dist::kLayoutsAttr);
+    if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
+      reshard.replaceAllUsesWith(reshard.getInput());
+      reshard.erase();
+    }
+  }
+}
+
+namespace {
+struct Partition : passes::impl::PartitionPassBase<Partition> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    OpBuilder b(module.getContext());
+    for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))
+      if (failed(partition(b, step)))
+        return signalPassFailure();
+  }
+
+  LogicalResult partition(OpBuilder &b, nn::StepOp step) {
+    if (step->hasAttr(dist::kRanksAttr))
+      return step.emitOpError("is partitioned already");
+    if (failed(passes::checkLayouts(step)))
+      return failure();
+    auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
+        step, step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr));
+    b.setInsertionPoint(step);
+    if (step.getKind() == "gradient")
+      makeReference(b, step, mesh);
+    std::string name = step.getSymName().str();
+    for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh))) {
+      std::string variant = index == 0 ? name : name + "_" + std::to_string(index);
+      FailureOr<nn::StepOp> local = passes::buildLocalStep(b, step, mesh, ranks, variant);
+      if (failed(local))
+        return failure();
+      passes::simplifyCollectives(local->getBody().front());
+    }
+    step.erase();
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,23 @@
+//===- StepPartition.h - one step on local shapes ---------------*- C++ -*-===//
+#ifndef PDC_PASSES_PARTITION_STEPPARTITION_H
+#define PDC_PASSES_PARTITION_STEPPARTITION_H
+
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/NN.h"
+
+namespace pdc::passes {
+
+/// Checks that every op's values are laid out as its sharding rule wants them, and that results agree with
+/// the layouts that the step states for them.
+mlir::LogicalResult checkLayouts(nn::StepOp step);
+
+/// The mesh's ranks in sets of equal local shapes, the sets by their first rank.
+llvm::SmallVector<llvm::SmallVector<int64_t>> findVariants(nn::StepOp step, dist::MeshOp mesh);
+
+/// Builds the step of `ranks` (one of the sets above) at the builder's place, under the name `name`.
+mlir::FailureOr<nn::StepOp> buildLocalStep(mlir::OpBuilder &builder, nn::StepOp step, dist::MeshOp mesh,
+                                           llvm::ArrayRef<int64_t> ranks, llvm::StringRef name);
+
+} // namespace pdc::passes
+
+#endif // PDC_PASSES_PARTITION_STEPPARTITION_H
