@@ -109,6 +109,22 @@ class AsyncCommunicator::Handle final : public Pending {
   Operation* operation_;
 };
 
+class AsyncCommunicator::GroupHandle final : public Group {
+ public:
+  explicit GroupHandle(std::shared_ptr<OrderedGroup> group) : group_(std::move(group)) {}
+  const std::vector<int>& ranks() const override { return group_->ranks(); }
+  int index() const override { return group_->index(); }
+  OrderedGroup* group() const { return group_.get(); }
+
+ private:
+  const std::shared_ptr<OrderedGroup> group_;
+};
+
+std::unique_ptr<Group> AsyncCommunicator::Adopt(std::unique_ptr<OrderedGroup> group) {
+  groups_.push_back(std::move(group));
+  return std::make_unique<GroupHandle>(groups_.back());
+}
+
 AsyncCommunicator::AsyncCommunicator(int rank, int size, RankBoard* board,
                                      std::chrono::nanoseconds longest_sleep,
                                      std::chrono::nanoseconds idle_sleep)
@@ -221,7 +237,12 @@ absl::Status AsyncCommunicator::CheckCollective(Operation& operation) const {
 
 absl::StatusOr<std::unique_ptr<Pending>> AsyncCommunicator::StartCollective(Operation* operation,
                                                                             Group& group) {
-  operation->group = static_cast<OrderedGroup*>(&group);
+  return StartOver(operation, static_cast<GroupHandle&>(group).group());
+}
+
+absl::StatusOr<std::unique_ptr<Pending>> AsyncCommunicator::StartOver(Operation* operation,
+                                                                      OrderedGroup* group) {
+  operation->group = group;
   absl::Status status = CheckCollective(*operation);
   if (status.ok() && operation->bytes > 0) status = CheckMemory(*operation);
   if (!status.ok()) {
@@ -314,7 +335,7 @@ absl::StatusOr<std::unique_ptr<Pending>> AsyncCommunicator::Receive(void* data, 
 
 absl::Status AsyncCommunicator::Barrier(Clock::time_point deadline) {
   PDC_ASSIGN_OR_RETURN(Operation * operation, NewOperation(OperationKind::kBarrier));
-  PDC_ASSIGN_OR_RETURN(std::unique_ptr<Pending> pending, StartCollective(operation, *world_));
+  PDC_ASSIGN_OR_RETURN(std::unique_ptr<Pending> pending, StartOver(operation, world_.get()));
   return pending->Wait(deadline);
 }
 
@@ -492,8 +513,8 @@ void AsyncCommunicator::ThreadMain() {
   }
 }
 
-void AsyncCommunicator::StartThread(OrderedGroup* world) {
-  world_ = world;
+void AsyncCommunicator::StartThread(std::unique_ptr<OrderedGroup> world) {
+  world_ = std::move(world);
   thread_ = std::thread([this] { ThreadMain(); });
 }
 

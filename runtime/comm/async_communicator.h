@@ -46,12 +46,14 @@ enum class OperationKind : int32_t {
 // "all_reduce", "send", ...
 const char* OperationName(OperationKind kind);
 
-// A group whose operations are numbered; transports derive from it.
-class OrderedGroup : public Group {
+// A group whose operations are numbered; transports derive from it. It lives as long as its communicator,
+// because operations may be in flight when the caller's Group goes.
+class OrderedGroup {
  public:
+  virtual ~OrderedGroup() = default;
   OrderedGroup(std::vector<int> ranks, int index) : ranks_(std::move(ranks)), index_(index) {}
-  const std::vector<int>& ranks() const override { return ranks_; }
-  int index() const override { return index_; }
+  const std::vector<int>& ranks() const { return ranks_; }
+  int index() const { return index_; }
   int size() const { return static_cast<int>(ranks_.size()); }
 
  private:
@@ -144,7 +146,7 @@ class AsyncCommunicator : public Communicator {
                     std::chrono::nanoseconds idle_sleep);
 
   // The thread calls virtual functions: the last constructor starts it, the first destructor stops it.
-  void StartThread(OrderedGroup* world);
+  void StartThread(std::unique_ptr<OrderedGroup> world);
   void StopThread();
 
   // Moves an operation on without waiting. Called under the progress lock.
@@ -161,16 +163,21 @@ class AsyncCommunicator : public Communicator {
   // index.
   absl::StatusOr<int> CheckRanks(const std::vector<int>& ranks) const;
 
+  // What the caller of CreateGroup() gets.
+  std::unique_ptr<Group> Adopt(std::unique_ptr<OrderedGroup> group);
+
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   RankBoard& board() { return *board_; }
   std::mutex& progress_mutex() { return progress_mutex_; }
 
  private:
   class Handle;
+  class GroupHandle;
 
   absl::StatusOr<Operation*> NewOperation(OperationKind kind);
   absl::StatusOr<std::unique_ptr<Pending>> Start(Operation* operation);
   absl::StatusOr<std::unique_ptr<Pending>> StartCollective(Operation* operation, Group& group);
+  absl::StatusOr<std::unique_ptr<Pending>> StartOver(Operation* operation, OrderedGroup* group);
   absl::Status StartMessage(Operation* operation, size_t bytes, int peer, int tag);
   absl::Status CheckCollective(Operation& operation) const;
   void Recycle(Operation* operation);
@@ -191,7 +198,8 @@ class AsyncCommunicator : public Communicator {
   RankBoard* const board_;
   const std::chrono::nanoseconds longest_sleep_;
   const std::chrono::nanoseconds idle_sleep_;
-  OrderedGroup* world_ = nullptr;
+  std::shared_ptr<OrderedGroup> world_;
+  std::vector<std::shared_ptr<OrderedGroup>> groups_;
 
   std::mutex queue_mutex_;  // short; taken inside progress_mutex_
   std::vector<Operation*> incoming_;

@@ -7,6 +7,11 @@
 //
 // Nothing here waits for ever: Wait() takes a deadline, and a wait that misses it returns DEADLINE_EXCEEDED with a
 // message that names the ranks that did not arrive, the position they last reported, and the position waited for.
+// The first failure (a missed deadline, an abort by a peer, different operations on different ranks) is final: all
+// operations in flight and all later ones fail with the same status, and the job is to be ended by Abort().
+//
+// Operations of one group run in the order in which they were started; different groups do not wait for each other,
+// nor do messages wait for collectives. One thread of a rank starts operations; any thread may wait.
 #ifndef PDC_RUNTIME_COMM_COMMUNICATOR_H_
 #define PDC_RUNTIME_COMM_COMMUNICATOR_H_
 
@@ -42,7 +47,8 @@ class Group {
   virtual int index() const = 0;
 };
 
-// A started operation. Destroying one before Wait() succeeded is an error of the caller.
+// A started operation. Destroying one before Wait() succeeded is an error of the caller: the operation goes on, in
+// memory that must stay. Not to be used after its communicator was destroyed.
 class Pending {
  public:
   virtual ~Pending() = default;
@@ -62,13 +68,14 @@ class Communicator {
   // Collective over all ranks; ranks may ask for different sizes.
   virtual absl::StatusOr<void*> AllocateShared(size_t bytes) = 0;
 
-  // Collective over `ranks`.
+  // Collective over `ranks`. Groups may be destroyed before or after the communicator, but not used after it.
   virtual absl::StatusOr<std::unique_ptr<Group>> CreateGroup(std::vector<int> ranks) = 0;
 
   // Cheap (no system call, no message): called before each instruction.
   virtual void SetPosition(Position position) = 0;
 
-  // data[0..count) := reduction over the group of data[0..count), on all members. bf16 and f16 add in f32.
+  // data[0..count) := reduction over the group of data[0..count), on all members. bf16 and f16 add in f32 and round
+  // once; the sum of i1 is not defined.
   virtual absl::StatusOr<std::unique_ptr<Pending>> AllReduce(Group& group, void* data, int64_t count, ElementType type,
                                                              ReduceOp op) = 0;
   // Member i contributes counts[i] elements at `data + sum(counts[0..i))`; afterwards all members hold all.
@@ -85,13 +92,16 @@ class Communicator {
   // Member `root`'s (an index in the group) data goes to all.
   virtual absl::StatusOr<std::unique_ptr<Pending>> Broadcast(Group& group, void* data, int64_t count, ElementType type,
                                                              int root) = 0;
-  // Point to point, by global rank; messages of one (sender, receiver, tag) arrive in order. Any memory.
+  // Point to point, by global rank; messages of one (sender, receiver, tag) arrive in order; tags start at 0. Any
+  // memory. A send may be done only when the receiver has started its receive, and both have the same `bytes`.
   virtual absl::StatusOr<std::unique_ptr<Pending>> Send(const void* data, size_t bytes, int peer, int tag) = 0;
   virtual absl::StatusOr<std::unique_ptr<Pending>> Receive(void* data, size_t bytes, int peer, int tag) = 0;
 
   virtual absl::Status Barrier(Clock::time_point deadline) = 0;
 
-  // Ends the job on all ranks without waiting for any (MPI_Abort, or a flag that makes all waits of peers fail).
+  // Ends the job on all ranks without waiting for any: waits of peers on this node fail with ABORTED and this reason,
+  // and under mpiexec all processes, this one included, are ended by MPI_Abort with exit code 1 after the reason was
+  // written to standard error. Only ranks of one process (in-process) return from it.
   virtual void Abort(const absl::Status& why) = 0;
 };
 

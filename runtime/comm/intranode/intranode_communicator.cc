@@ -57,19 +57,17 @@ IntranodeCommunicator::IntranodeCommunicator(int rank, int size, ControlBlock bl
   outputs_.resize(size);
 }
 
-IntranodeCommunicator::~IntranodeCommunicator() = default;
-
 absl::Status IntranodeCommunicator::Begin() {
   std::vector<int> all(size());
   for (int i = 0; i < size(); ++i) all[i] = i;
-  PDC_ASSIGN_OR_RETURN(world_group_, FindOrCreateGroup(std::move(all)));
-  StartThread(world_group_.get());
+  PDC_ASSIGN_OR_RETURN(std::unique_ptr<NodeGroup> world, FindOrCreateGroup(std::move(all)));
+  StartThread(std::move(world));
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<Group>> IntranodeCommunicator::CreateGroup(std::vector<int> ranks) {
   PDC_ASSIGN_OR_RETURN(std::unique_ptr<NodeGroup> group, FindOrCreateGroup(std::move(ranks)));
-  return std::unique_ptr<Group>(std::move(group));
+  return Adopt(std::move(group));
 }
 
 // All members create their n-th group of the same ranks under the same record, whoever comes first: nobody

@@ -30,8 +30,6 @@ namespace pdc::comm {
 
 class IntranodeCommunicator : public AsyncCommunicator {
  public:
-  ~IntranodeCommunicator() override;
-
   absl::StatusOr<std::unique_ptr<Group>> CreateGroup(std::vector<int> ranks) final;
   void Abort(const absl::Status& why) override;
 
@@ -69,7 +67,6 @@ class IntranodeCommunicator : public AsyncCommunicator {
 
   ControlBlock block_;
   std::map<std::vector<int>, int> instances_;  // how many groups of these ranks this rank has created
-  std::unique_ptr<NodeGroup> world_group_;
   // For MoveData(); as long as the largest group.
   std::vector<std::byte*> data_of_;
   std::vector<const void*> sources_;

@@ -100,7 +100,7 @@ class MpiCommunicator final : public AsyncCommunicator {
   MPI_Comm messages_ = MPI_COMM_NULL;
   MPI_Comm meetings_ = MPI_COMM_NULL;
   PositionService positions_;
-  std::unique_ptr<MpiGroup> world_group_;
+  bool begun_ = false;
   std::vector<MPI_Comm> group_comms_;
   std::vector<HugeMemory> memory_;
 };
@@ -122,18 +122,18 @@ absl::Status MpiCommunicator::Begin() {
   }
   group_comms_.push_back(world);
   PDC_RETURN_IF_ERROR(positions_.Begin(job_->world()));
-  world_group_ = std::make_unique<MpiGroup>(std::move(all), rank(), world);
-  StartThread(world_group_.get());
+  StartThread(std::make_unique<MpiGroup>(std::move(all), rank(), world));
+  begun_ = true;
   return absl::OkStatus();
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  if (world_group_ != nullptr && !failed()) {
+  if (begun_ && !failed()) {
     absl::Status status = Barrier(Clock::now() + kSetupTimeout);
     if (!status.ok()) PDC_LOG(Error) << "at the end of the job: " << status.ToString();
   }
   StopThread();
-  if (world_group_ == nullptr || failed()) {
+  if (!begun_ || failed()) {
     // Ending MPI in order waits for all ranks.
     job_->MarkBroken();
     return;
@@ -210,7 +210,7 @@ absl::StatusOr<std::unique_ptr<Group>> MpiCommunicator::CreateGroup(std::vector<
   PDC_RETURN_IF_ERROR(
       StatusOfMpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
   group_comms_.push_back(comm);
-  return std::unique_ptr<Group>(std::make_unique<MpiGroup>(std::move(ranks), index, comm));
+  return Adopt(std::make_unique<MpiGroup>(std::move(ranks), index, comm));
 }
 
 // Operations.

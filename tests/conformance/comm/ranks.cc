@@ -1,6 +1,7 @@
 // The main() of the conformance tests: [--communicator=inprocess|shared_memory|mpi] and GoogleTest's flags.
 #include "tests/conformance/comm/ranks.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <numeric>
@@ -82,6 +83,8 @@ int Main(int argc, char** argv) {
     }
     job_rank.reset(new Rank{*job_communicator, *job_world, static_cast<std::byte*>(*memory), {}});
   }
+  // One rank answers to Bazel for all of them.
+  if (job_communicator != nullptr && job_communicator->rank() != 0) unsetenv("TEST_PREMATURE_EXIT_FILE");
   testing::InitGoogleTest(&argc, argv);
   if (job_communicator != nullptr && job_communicator->rank() != 0) {
     GTEST_FLAG_SET(brief, true);  // failures only
