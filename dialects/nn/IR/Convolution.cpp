@@ -134,11 +134,7 @@ OpCost Conv2dOp::getCost() {
   return withFlops(streamingCost(*this), flops + (getBias() ? elements(getResult()) : 0));
 }
 
-LibraryCall Conv2dOp::getLibraryCall() {
-  LibraryCall call = convolutionCall(*this, "conv2d");
-  call.integers.push_back({"has_bias", {getBias() ? 1 : 0}});
-  return call;
-}
+LibraryCall Conv2dOp::getLibraryCall() { return convolutionCall(*this, "conv2d"); }
 
 //===----------------------------------------------------------------------===//
 // Gradients
@@ -195,4 +191,10 @@ OpCost Conv2dGradWeightOp::getCost() {
   return withFlops(streamingCost(*this), convolutionFlops(getGrad().getType(), getType()));
 }
 
-LibraryCall Conv2dGradWeightOp::getLibraryCall() { return convolutionCall(*this, "conv2d_grad_weight"); }
+LibraryCall Conv2dGradWeightOp::getLibraryCall() {
+  LibraryCall call = convolutionCall(*this, "conv2d_grad_weight");
+  // Input first.
+  for (unsigned value : {1, 0, 2})
+    call.operands.push_back({value, {{0}, {1}, {2}, {3}}});
+  return call;
+}

@@ -80,7 +80,6 @@ OpCost EmbeddingGradOp::getCost() { return withFlops(streamingCost(*this), eleme
 
 LibraryCall EmbeddingGradOp::getLibraryCall() {
   LibraryCall call;
-  call.name = "embedding_grad";
-  call.zeroResults = true;
+  call.name = "embedding_grad"; // clears the table itself
   return call;
 }

@@ -32,10 +32,9 @@ ViewDims matrixView(int64_t rank, bool transpose) {
   return dims;
 }
 
-LibraryCall matmulCall(bool hasBias) {
+LibraryCall matmulCall() {
   LibraryCall call;
   call.name = "matmul";
-  call.integers.push_back({"has_bias", {hasBias ? 1 : 0}});
   call.stridedOperands = true;
   return call;
 }
@@ -116,7 +115,7 @@ OpCost LinearOp::getCost() {
 }
 
 LibraryCall LinearOp::getLibraryCall() {
-  LibraryCall call = matmulCall(getBias() != nullptr);
+  LibraryCall call = matmulCall();
   int64_t rank = getType().getRank();
   call.operands.push_back({0, flattenRows(rank)});
   call.operands.push_back({1, matrixView(2, getTransposeWeight())});
@@ -164,7 +163,7 @@ OpCost LinearGradWeightOp::getCost() {
 }
 
 LibraryCall LinearGradWeightOp::getLibraryCall() {
-  LibraryCall call = matmulCall(/*hasBias=*/false);
+  LibraryCall call = matmulCall();
   int64_t rank = getInput().getType().getRank();
   // x^T dy, or its transpose dy^T x: the result is dense either way.
   unsigned left = getTransposeWeight() ? 1 : 0;
@@ -240,7 +239,7 @@ template <typename OpT> static OpCost matmulCost(OpT op) {
 }
 
 template <typename OpT> static LibraryCall matmulLibraryCall(OpT op) {
-  LibraryCall call = matmulCall(/*hasBias=*/false);
+  LibraryCall call = matmulCall();
   int64_t rank = op.getType().getRank();
   call.operands.push_back({0, matrixView(rank, op.getTransposeLhs())});
   call.operands.push_back({1, matrixView(rank, op.getTransposeRhs())});
