@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,17 +36,21 @@ class Device {
   // Zeroed, aligned to 4096 bytes, touched, owned by the device until it is destroyed.
   virtual absl::StatusOr<void*> Allocate(size_t bytes) = 0;
 
-  // `image` is the kernel library of the executable (an ELF shared object), loaded from memory.
-  virtual absl::Status LoadKernels(const std::byte* image, size_t bytes) = 0;
+  // `image` is the kernel library of the executable (an ELF shared object), loaded from memory; `features` is
+  // what it was generated for (Executable.cpu_features). FAILED_PRECONDITION names the features that this
+  // machine lacks.
+  virtual absl::Status LoadKernels(const std::byte* image, size_t bytes, std::string_view features) = 0;
 
-  // kKernel, kLibrary, kFill and kCopy instructions. The program outlives the result.
+  // kKernel, kLibrary, kFill and kCopy instructions of a program that the checker has accepted. The program
+  // outlives the result, and the device does.
   virtual absl::StatusOr<std::unique_ptr<Prepared>> Prepare(const program::Program& program,
                                                             const program::Instruction& instruction,
                                                             const Arenas& arenas) = 0;
 };
 
-// The ABI of generated kernels: `arguments` are the operands' addresses (view offsets applied), in order; the
-// kernel does rows [begin, end) of its parallel extent.
+// The ABI of generated kernels: `arguments` are the operands' addresses (view offsets applied), in order,
+// then that of the workspace if the instruction has one; the kernel does rows [begin, end) of its parallel
+// extent. A kernel of extent 0 is not called.
 using KernelFunction = void (*)(void* const* arguments, int64_t begin, int64_t end);
 
 }  // namespace pdc::device

@@ -1,4 +1,5 @@
-// One rank of a job, ready to run steps: the programs of an executable image, bound to a device and a communicator.
+// One rank of a job, ready to run steps: the programs of an executable image, bound to a device and a
+// communicator.
 #ifndef PDC_RUNTIME_EXEC_SESSION_H_
 #define PDC_RUNTIME_EXEC_SESSION_H_
 
@@ -37,20 +38,29 @@ struct BufferView {
 
 class Session {
  public:
-  // Checks the program, compares its hash with all ranks, allocates the arenas, touches them, prepares every
-  // instruction. `image` (see runtime/program/container.h) outlives the session.
+  // Checks the programs, compares their hash with all ranks, allocates and touches the arenas. Collective
+  // over all ranks. DATA_LOSS or INVALID_ARGUMENT for a payload that must not run; FAILED_PRECONDITION when
+  // it was compiled for another number of ranks, when ranks brought different payloads, or when this machine
+  // cannot run its kernels. `image` is a payload (see runtime/program/container.h), aligned to 8 bytes; it,
+  // the device and the communicator outlive the session.
   static absl::StatusOr<std::unique_ptr<Session>> Create(std::string_view image, device::Device& device,
-                                                         comm::Communicator& communicator, SessionOptions options);
+                                                         comm::Communicator& communicator,
+                                                         SessionOptions options);
   virtual ~Session() = default;
 
   virtual const program::Executable& executable() const = 0;
   // NOT_FOUND when the executable was compiled without this mode.
   virtual absl::StatusOr<const program::Program*> program(program::Mode mode) const = 0;
   // In the order of the program; kinds kParameter, kOptimizerState, kState, kInput, kScalarInput, kOutput.
+  // Persistent buffers of the train, gradient, evaluate and infer programs are the same memory;
+  // kReferenceGradient has arenas of its own, allocated here or by its first Run(). Empty when the executable
+  // has no such program or there is no memory for it: Run() says which.
   virtual std::vector<BufferView> buffers(program::Mode mode, program::BufferKind kind) = 0;
 
-  // Runs the program's list once; step is the number that errors and traces show (the first step is 1).
-  // An error names rank, step and instruction.
+  // Runs the program's list once; step is the number that errors and traces show (the first step is 1). The
+  // first run of a mode prepares its instructions; later ones allocate nothing. An error names rank, step and
+  // instruction, and the session answers every later call with it: operations that peers wait for may be
+  // unfinished.
   virtual absl::Status Run(program::Mode mode, int64_t step) = 0;
 
   // Called after each instruction while set; null by default.

@@ -152,7 +152,14 @@ absl::Status CheckPeer(const Site& site, int ranks, Access access) {
   return site.ExpectDense({access});
 }
 
+bool Communicates(Opcode opcode) {
+  return opcode == Opcode::kCollectiveStart || opcode == Opcode::kSend || opcode == Opcode::kReceive;
+}
+
 absl::Status CheckOpcode(const Site& site, int ranks) {
+  if (site.program.mode() == Mode::kReferenceGradient && Communicates(site.instruction.opcode())) {
+    return site.Error("communicates, but a reference program runs on one device");
+  }
   switch (site.instruction.opcode()) {
     case Opcode::kKernel:
       if (Text(site.instruction.target()).empty()) return site.Error("a kernel needs a symbol as its target");

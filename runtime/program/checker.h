@@ -17,7 +17,9 @@
 //   - collectives, sends and receives are ended by exactly one kCollectiveDone; until then nothing writes
 //   their
 //     operands, and nothing reads what they write;
-//   - collectives work on dense views in the shared arena, with a valid group, root, and counts.
+//   - collectives work on dense views in the shared arena, with a valid group, root, and counts; a
+//   reference_gradient
+//     program communicates with nobody.
 // Of each rank: it has at most one program per mode, it is a member of every group whose collectives it runs,
 // and a persistent buffer lies at the same place in all of its programs that share arenas, below everything
 // else. Of the job: the members of a group start the same collectives on it in the same order.

@@ -1,4 +1,5 @@
-// The payload of an executable: named sections, each with its hash, in one ELF section (".pdc") of the launcher's copy.
+// The payload of an executable: named sections, each with its hash, in one ELF section (".pdc") of the
+// launcher's copy.
 #ifndef PDC_RUNTIME_PROGRAM_CONTAINER_H_
 #define PDC_RUNTIME_PROGRAM_CONTAINER_H_
 
@@ -28,8 +29,8 @@ using Sections = std::map<std::string, std::string_view>;
 // The payload's bytes; deterministic. Contents are aligned to 64 bytes.
 std::string WritePayload(const Sections& sections);
 
-// Views into `payload`. DATA_LOSS with the section's name when a hash, a bound or the version is not right: nothing
-// of a damaged payload is used. Does not verify the FlatBuffer: see reader.h.
+// Views into `payload`. DATA_LOSS with the section's name when a hash, a bound or the version is not right:
+// nothing of a damaged payload is used. Does not verify the FlatBuffer: see reader.h.
 absl::StatusOr<Sections> ReadPayload(std::string_view payload);
 
 // 128 bits over the whole payload, as hexadecimal text: what ranks compare at start.
