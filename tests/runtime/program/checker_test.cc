@@ -1,0 +1,304 @@
+// One test per rule: a good program, one change, one clear error.
+#include "runtime/program/checker.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "runtime/program/reader.h"
+#include "tests/runtime/testing/program_builder.h"
+
+namespace pdc::program {
+namespace {
+
+using testing::LinearGradient;
+using testing::MakeExecutable;
+using testing::ProgramBuilder;
+
+absl::Status Check(const ExecutableT& executable) {
+  std::string section = WriteExecutable(executable);
+  auto read = ReadExecutable(section);
+  if (!read.ok()) return read.status();
+  return CheckExecutable(**read);
+}
+
+// The instructions of LinearGradient.
+constexpr int kForward = 0, kBackward = 1, kStart = 2, kDone = 3, kCopyOut = 4;
+// And its buffers.
+constexpr int kW = 0, kX = 1, kY = 2, kG = 3, kOut = 4;
+
+// Changes the program of a job of two ranks, and expects an error that holds `message`.
+void ExpectError(const std::string& message, const std::function<void(ProgramT&)>& change) {
+  ExecutableT executable = MakeExecutable({LinearGradient(2)}, 2);
+  change(*executable.programs[0]);
+  absl::Status status = Check(executable);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_NE(status.message().find(message), absl::string_view::npos) << status;
+}
+
+TEST(Checker, AcceptsAGoodProgram) {
+  EXPECT_TRUE(Check(MakeExecutable({LinearGradient(2)}, 2)).ok())
+      << Check(MakeExecutable({LinearGradient(2)}, 2));
+  ExecutableT modes = MakeExecutable({LinearGradient(1), LinearGradient(1, Mode::kTrain)}, 1);
+  EXPECT_TRUE(Check(modes).ok()) << Check(modes);
+}
+
+TEST(Checker, RefusesABufferOutsideItsArena) {
+  ExpectError("gradient program, buffer 4 (output w): lies at [192, +32), outside its arena of 200 bytes",
+              [](ProgramT& program) { program.private_bytes = 200; });
+}
+
+TEST(Checker, RefusesAMisalignedBuffer) {
+  ExpectError("buffer 2 (activation y): lies at 136",
+              [](ProgramT& program) { program.buffers[kY]->offset = 136; });
+}
+
+TEST(Checker, RefusesAnOffsetThatOverflows) {
+  ExpectError("outside its arena", [](ProgramT& program) { program.buffers[kY]->offset = ~uint64_t{63}; });
+}
+
+TEST(Checker, RefusesABufferThatDoesNotHoldItsShape) {
+  ExpectError("has 20 bytes, but its shape [3,2] takes 24",
+              [](ProgramT& program) { program.buffers[kY]->bytes = 20; });
+}
+
+TEST(Checker, RefusesAShapeThatOverflows) {
+  ExpectError("impossible shape",
+              [](ProgramT& program) { program.buffers[kY]->shape = {int64_t{1} << 40, int64_t{1} << 40}; });
+}
+
+TEST(Checker, RefusesAPartThatLiesOutsideOfTheWhole) {
+  ExpectError("holds [3, 7) of dimension 0, which has size 6", [](ProgramT& program) {
+    program.buffers[kW]->global_shape = {6, 2};
+    program.buffers[kW]->start = {3, 0};
+  });
+}
+
+TEST(Checker, RefusesAParameterWithoutInitializer) {
+  ExpectError("has no initializer", [](ProgramT& program) { program.buffers[kW]->initializer.reset(); });
+}
+
+TEST(Checker, RefusesAConstantWithoutItsContents) {
+  ExpectError("brings 0 bytes of contents for 48",
+              [](ProgramT& program) { program.buffers[kX]->kind = BufferKind::kConstant; });
+}
+
+TEST(Checker, RefusesAnUnknownScalarInput) {
+  ExpectError("is not one of the scalar inputs",
+              [](ProgramT& program) { program.buffers[kX]->kind = BufferKind::kScalarInput; });
+}
+
+TEST(Checker, RefusesAViewOutsideItsBuffer) {
+  ExpectError("instruction 0 (x w): operand 0 reaches outside of buffer 1 (input x): offset 1, shape [3,4]",
+              [](ProgramT& program) { program.instructions[kForward]->operands[0]->offset_elements = 1; });
+  ExpectError("reaches outside", [](ProgramT& program) {
+    program.instructions[kForward]->operands[0]->strides[0] = int64_t{1} << 62;
+  });
+  ExpectError("reaches outside",
+              [](ProgramT& program) { program.instructions[kForward]->operands[0]->strides[0] = -1; });
+}
+
+TEST(Checker, RefusesAViewOfAnotherElementType) {
+  ExpectError("operand 0 views input x of f32 as i32", [](ProgramT& program) {
+    program.instructions[kForward]->operands[0]->element_type = ElementType::kI32;
+  });
+}
+
+TEST(Checker, RefusesAViewOfNoBuffer) {
+  ExpectError("operand 0 is buffer 9 of 5",
+              [](ProgramT& program) { program.instructions[kForward]->operands[0]->buffer = 9; });
+}
+
+TEST(Checker, RefusesAViewThatWritesAnElementTwice) {
+  ExpectError("operand 2 writes elements more than once",
+              [](ProgramT& program) { program.instructions[kForward]->operands[2]->strides = {1, 1}; });
+}
+
+TEST(Checker, RefusesAWorkspaceThatIsNoTemporary) {
+  ExpectError("its workspace, buffer 2, is no temporary",
+              [](ProgramT& program) { program.instructions[kForward]->workspace = kY; });
+}
+
+TEST(Checker, RefusesAReadBeforeTheWrite) {
+  ExpectError(
+      "instruction 0 (x^T y): operand 1 reads buffer 2 (activation y) before it is written",
+      [](ProgramT& program) { std::swap(program.instructions[kForward], program.instructions[kBackward]); });
+}
+
+TEST(Checker, RefusesAReadOfAPartThatIsNotWritten) {
+  ExpectError("operand 1 reads buffer 2 (activation y) before it is written", [](ProgramT& program) {
+    for (int o : {0, 2}) program.instructions[kForward]->operands[o]->shape[0] = 2;
+  });
+}
+
+TEST(Checker, RefusesAnOutputThatNothingWrites) {
+  ExpectError("buffer 4 (output w): is an output that no instruction writes",
+              [](ProgramT& program) { program.instructions.pop_back(); });
+}
+
+TEST(Checker, RefusesBuffersThatOverlapWhileLive) {
+  ExpectError("overlaps buffer",
+              [](ProgramT& program) { program.buffers[kOut]->offset = program.buffers[kX]->offset; });
+}
+
+TEST(Checker, AcceptsBuffersThatOverlapOneAfterTheOther) {
+  ExecutableT executable = MakeExecutable({LinearGradient(2)}, 2);
+  ProgramT& program = *executable.programs[0];
+  // The output is written when the activation is no longer read.
+  program.buffers[kY]->first_use = kForward;
+  program.buffers[kY]->last_use = kBackward;
+  program.buffers[kOut]->first_use = kCopyOut;
+  program.buffers[kOut]->offset = program.buffers[kY]->offset;
+  EXPECT_TRUE(Check(executable).ok()) << Check(executable);
+  program.buffers[kOut]->first_use = kBackward;
+  EXPECT_EQ(Check(executable).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Checker, RefusesAUseAfterTheLastUse) {
+  ExpectError("instruction 1 (x^T y): uses buffer 2 (activation y), which is live from instruction 0 to 0",
+              [](ProgramT& program) {
+                program.buffers[kY]->first_use = 0;
+                program.buffers[kY]->last_use = 0;
+              });
+}
+
+TEST(Checker, RefusesABufferOfACollectiveThatDiesBeforeItsEnd) {
+  ExpectError("instruction 3 (end of 2): uses buffer 3", [](ProgramT& program) {
+    program.buffers[kG]->first_use = kBackward;
+    program.buffers[kG]->last_use = kStart;
+  });
+}
+
+TEST(Checker, RefusesALibraryCallThatWritesWhatItReads) {
+  ExpectError("instruction 0 (x w): writes operand 2 over operand 0",
+              [](ProgramT& program) { program.instructions[kForward]->operands[2]->buffer = kX; });
+}
+
+TEST(Checker, RefusesACopyOfAnotherSize) {
+  ExpectError("copies 32 bytes into 16",
+              [](ProgramT& program) { program.instructions[kCopyOut]->operands[1]->shape = {2, 2}; });
+}
+
+TEST(Checker, RefusesACollectiveThatNothingEnds) {
+  ExpectError("instruction 2 (all_reduce of buffer 3): is started and never ended", [](ProgramT& program) {
+    program.instructions.erase(program.instructions.begin() + kDone);
+    program.instructions.pop_back();
+    program.buffers[kOut]->kind = BufferKind::kActivation;
+  });
+}
+
+TEST(Checker, RefusesAnEndOfNothing) {
+  ExpectError("ends instruction 1, which is no operation in flight",
+              [](ProgramT& program) { program.instructions[kDone]->start_index = 1; });
+  ExpectError("which is no operation in flight", [](ProgramT& program) {
+    program.instructions.push_back(std::make_unique<InstructionT>(*program.instructions[kDone]));
+  });
+}
+
+TEST(Checker, RefusesATouchOfMemoryThatACollectiveWorksOn) {
+  ExpectError(
+      "instruction 3 (gradient of w): reads memory that instruction 2 started to work on",
+      [](ProgramT& program) { std::swap(program.instructions[kDone], program.instructions[kCopyOut]); });
+}
+
+TEST(Checker, RefusesACollectiveInThePrivateArena) {
+  ExpectError("operand 0 of a collective must lie in the shared arena", [](ProgramT& program) {
+    program.buffers[kG]->segment = Segment::kPrivate;
+    program.buffers[kG]->offset = 256;
+    program.private_bytes = 320;
+  });
+}
+
+TEST(Checker, RefusesAnUnknownCollective) {
+  ExpectError("'all_redcue' is not one of all_reduce",
+              [](ProgramT& program) { program.instructions[kStart]->target = "all_redcue"; });
+}
+
+TEST(Checker, RefusesCountsThatDoNotAddUp) {
+  ExpectError("has 1 'counts' of 8 elements together, expected 2 of 8", [](ProgramT& program) {
+    program.instructions[kStart]->target = "all_gather";
+    auto counts = std::make_unique<IntegerAttributeT>();
+    counts->name = "counts";
+    counts->values = {8};
+    program.instructions[kStart]->integers.push_back(std::move(counts));
+  });
+}
+
+TEST(Checker, RefusesAGroupOutsideTheJob) {
+  ExpectError("group 0: rank 2 is not one of 0 to 1",
+              [](ProgramT& program) { program.groups[0]->ranks = {0, 2}; });
+  ExpectError("works on group 3 of 1", [](ProgramT& program) { program.instructions[kStart]->group = 3; });
+}
+
+TEST(Checker, RefusesARankOutsideTheGroupOfItsCollective) {
+  ExpectError("rank 1 runs it and is no member of group 0",
+              [](ProgramT& program) { program.groups[0]->ranks = {0}; });
+}
+
+TEST(Checker, RefusesAPeerOutsideTheJob) {
+  ExpectError("has peer 2 in a job of 2 ranks", [](ProgramT& program) {
+    program.instructions[kStart]->opcode = Opcode::kSend;
+    program.instructions[kStart]->peer = 2;
+  });
+}
+
+TEST(Checker, RefusesARootOutsideTheGroup) {
+  ExpectError("has root 2 in a group of 2", [](ProgramT& program) {
+    program.instructions[kStart]->target = "broadcast";
+    program.instructions[kStart]->root = 2;
+  });
+}
+
+TEST(Checker, RefusesAReferenceProgramThatCommunicates) {
+  ExpectError("a reference program runs on one device",
+              [](ProgramT& program) { program.mode = Mode::kReferenceGradient; });
+}
+
+TEST(Checker, RefusesMembersThatStartDifferentCollectives) {
+  ExecutableT executable = MakeExecutable({LinearGradient(2), LinearGradient(2)}, 2);
+  executable.rank_programs[0]->programs = {0};
+  executable.rank_programs[1]->programs = {1};
+  EXPECT_TRUE(Check(executable).ok()) << Check(executable);
+  executable.programs[1]->instructions[kStart]->reduce = ReduceOp::kMax;
+  absl::Status status = Check(executable);
+  EXPECT_NE(status.message().find("rank 0 starts all_reduce 8 x f32, counts [], sum, root 0, rank 1 starts "
+                                  "all_reduce 8 x f32, counts [], max, root 0"),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(Checker, RefusesPersistentBuffersThatMoveBetweenModes) {
+  ExecutableT executable = MakeExecutable({LinearGradient(1), LinearGradient(1, Mode::kTrain)}, 1);
+  ProgramT& train = *executable.programs[1];
+  train.private_bytes = 320;
+  train.buffers[kW]->offset = 256;
+  absl::Status status = Check(executable);
+  EXPECT_NE(status.message().find("buffer 0 (parameter w): differs in place"), absl::string_view::npos)
+      << status;
+}
+
+TEST(Checker, RefusesAModeWhoseActivationsLieOverAnotherModesParameters) {
+  ExecutableT executable = MakeExecutable({LinearGradient(1), LinearGradient(1, Mode::kTrain)}, 1);
+  auto momentum = std::make_unique<BufferT>(*executable.programs[1]->buffers[kW]);
+  momentum->kind = BufferKind::kOptimizerState;
+  momentum->offset = 256;
+  executable.programs[1]->private_bytes = 320;
+  executable.programs[1]->buffers.push_back(std::move(momentum));
+  absl::Status status = Check(executable);
+  EXPECT_NE(status.message().find("below the end of what persists over steps, 288"), absl::string_view::npos)
+      << status;
+}
+
+TEST(Checker, RefusesARankWithoutProgramsAndTwoOfOneMode) {
+  ExecutableT executable = MakeExecutable({LinearGradient(2)}, 2);
+  executable.rank_programs.pop_back();
+  EXPECT_NE(Check(executable).message().find("listed for 1 of 2 ranks"), absl::string_view::npos);
+  executable = MakeExecutable({LinearGradient(1), LinearGradient(1)}, 1);
+  EXPECT_NE(Check(executable).message().find("two programs of one mode"), absl::string_view::npos);
+  executable = MakeExecutable({LinearGradient(1)}, 1);
+  executable.rank_programs[0]->programs = {1};
+  EXPECT_NE(Check(executable).message().find("runs program 1 of 1"), absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace pdc::program
