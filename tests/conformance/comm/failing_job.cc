@@ -45,7 +45,9 @@ int Main(const std::string& name, const std::string& scenario) {
       communicator.Abort(status);
     }
   }
-  std::cout << ("rank " + std::to_string(communicator.rank()) + " finished\n") << std::flush;
+  std::cout << ("rank " + std::to_string(communicator.rank()) + " finished over " + communicator.name() +
+                "\n")
+            << std::flush;
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // What every communicator promises of messages from one rank to another.
 #include <cstring>
 
+#include "runtime/comm/gather.h"
 #include "tests/conformance/comm/ranks.h"
 
 namespace pdc::comm {
@@ -76,6 +77,16 @@ TEST_P(MessagesTest, MessagesOfAnySizeAreSentFromAnyMemory) {
         EXPECT_EQ(in[bytes], std::byte{0});
       }
     }
+  });
+}
+
+TEST_P(MessagesTest, TextOfAllRanksIsGatheredOnTheFirst) {
+  OnEveryRank(GetParam(), [](Rank& rank) {
+    auto text = [](int r) { return std::string(static_cast<size_t>(r) * 30000, static_cast<char>('a' + r)); };
+    absl::StatusOr<std::vector<std::string>> texts = GatherText(rank.comm, text(rank.comm.rank()), Soon());
+    ASSERT_TRUE(texts.ok()) << texts.status();
+    ASSERT_EQ(texts->size(), rank.comm.rank() == 0 ? rank.comm.size() : 0);
+    for (size_t r = 0; r < texts->size(); ++r) EXPECT_EQ((*texts)[r], text(static_cast<int>(r)));
   });
 }
 
