@@ -1,10 +1,12 @@
 #include "runtime/train/collect.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/comm/gather.h"
 #include "runtime/train/checkpoint/parts.h"
 
 namespace pdc::train {
@@ -46,22 +48,6 @@ absl::Status Decode(const std::string& text) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> GatherTexts(comm::Communicator& communicator,
-                                                     comm::Clock::time_point deadline,
-                                                     const std::string& text) {
-  std::vector<std::string> texts;
-  if (communicator.rank() != 0) {
-    PDC_RETURN_IF_ERROR(SendText(communicator, deadline, text, 0));
-    return texts;
-  }
-  texts.push_back(text);
-  for (int peer = 1; peer < communicator.size(); ++peer) {
-    PDC_ASSIGN_OR_RETURN(std::string received, ReceiveText(communicator, deadline, peer));
-    texts.push_back(std::move(received));
-  }
-  return texts;
-}
-
 absl::StatusOr<std::string> BroadcastText(comm::Communicator& communicator, comm::Clock::time_point deadline,
                                           const std::string& text) {
   if (communicator.rank() != 0) return ReceiveText(communicator, deadline, 0);
@@ -73,7 +59,8 @@ absl::StatusOr<std::string> BroadcastText(comm::Communicator& communicator, comm
 
 absl::Status AgreeOnStatus(comm::Communicator& communicator, comm::Clock::time_point deadline,
                            const absl::Status& mine) {
-  PDC_ASSIGN_OR_RETURN(const std::vector<std::string> all, GatherTexts(communicator, deadline, Encode(mine)));
+  PDC_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                       comm::GatherText(communicator, Encode(mine), deadline));
   std::string outcome;
   if (communicator.rank() == 0) {
     outcome = Encode(absl::OkStatus());

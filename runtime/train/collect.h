@@ -4,18 +4,12 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/comm/communicator.h"
 
 namespace pdc::train {
-
-// Rank r's text at index r on rank 0; empty elsewhere.
-absl::StatusOr<std::vector<std::string>> GatherTexts(comm::Communicator& communicator,
-                                                     comm::Clock::time_point deadline,
-                                                     const std::string& text);
 
 // Rank 0's text on all ranks.
 absl::StatusOr<std::string> BroadcastText(comm::Communicator& communicator, comm::Clock::time_point deadline,

@@ -307,8 +307,11 @@ int RunCommandLine(int argc, const char* const* argv, const Environment& environ
     return 1;
   }
   const std::string place = absl::StrCat("rank ", ranks.rank());
-  complain(absl::StrContains(message, place) ? message : absl::StrCat(place, ": ", message));
-  ranks.Abort(result.status());
+  const absl::Status placed =
+      absl::StrContains(message, place) ? result.status() : Annotate(result.status(), place);
+  // Under mpiexec this writes the reason and does not return.
+  ranks.Abort(placed);
+  complain(std::string(placed.message()));
   return 1;
 }
 

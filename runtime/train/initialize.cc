@@ -154,6 +154,10 @@ absl::Status FillInitialValues(const Distribution& distribution, uint64_t seed, 
   if (!IsRandom(distribution.kind)) {
     const double value = ConstantOf(distribution);
     const int64_t count = ElementCount(local);
+    if (value == 0) {
+      std::memset(data, 0, count * ElementBytes(type));
+      return absl::OkStatus();
+    }
     for (int64_t i = 0; i < count; ++i) {
       IsFloat(type) ? StoreFloat(type, value, data, i) : StoreInteger(type, value, data, i);
     }

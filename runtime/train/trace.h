@@ -1,39 +1,38 @@
-// Traces: what each rank ran when, as one Chrome trace file, which Perfetto and chrome://tracing open.
+// The trace of a training run: the first steps of every rank in one Chrome trace file (see
+// runtime/base/trace.h).
 #ifndef PDC_RUNTIME_TRAIN_TRACE_H_
 #define PDC_RUNTIME_TRAIN_TRACE_H_
 
-#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/base/trace.h"
 #include "runtime/exec/session.h"
 #include "runtime/program/program_generated.h"
 
 namespace pdc::train {
 
-// The instructions of one rank from Start() on. Nothing is allocated while a step runs.
 class TraceRecorder {
  public:
   // Records the first `steps` steps of `program`, which outlives the recorder.
-  TraceRecorder(const program::Program& program, int rank, int64_t steps);
+  TraceRecorder(const program::Program& program, int64_t steps) : program_(program), steps_(steps) {}
+
   // Collective: ranks take their time origin at the same moment, since their clocks may differ.
   absl::Status Start(exec::Session& session);
   void Stop(exec::Session& session) { session.set_trace(nullptr); }
 
-  // Events in the trace event format, separated by commas: pid is the rank, times are microseconds.
-  std::string Events() const;
+  // Collective: rank 0 writes the events of all ranks to `path`.
+  absl::Status Write(const std::string& path, exec::Session& session) const;
 
  private:
-  const program::Program& program_;
-  int rank_;
-  std::chrono::steady_clock::time_point origin_;
-  std::vector<exec::InstructionEvent> events_;
-};
+  void Add(const exec::InstructionEvent& event);
 
-// Collective: rank 0 writes the events of all ranks to `path`.
-absl::Status WriteTrace(const std::string& path, exec::Session& session, const TraceRecorder& recorder);
+  const program::Program& program_;
+  int64_t steps_;
+  std::unique_ptr<Trace> trace_;
+};
 
 }  // namespace pdc::train
 

@@ -22,6 +22,8 @@ namespace {
 
 using program::Mode;
 
+constexpr std::chrono::minutes kCheckpointGrace(10);
+
 volatile std::sig_atomic_t received_signal = 0;
 
 // Takes SIGINT and SIGTERM while it lives; a second one of them ends the process as usual.
@@ -168,7 +170,7 @@ class TrainingRun {
     PDC_ASSIGN_OR_RETURN(const program::Program* program, session_.program(Mode::kTrain));
     PDC_ASSIGN_OR_RETURN(loss_name_, LossName(*program));
     if (!options_.trace.empty()) {
-      trace_ = std::make_unique<TraceRecorder>(*program, rank_, options_.trace_steps);
+      trace_ = std::make_unique<TraceRecorder>(*program, options_.trace_steps);
     }
     return absl::OkStatus();
   }
@@ -199,7 +201,7 @@ class TrainingRun {
     }
     if (trace_) {
       trace_->Stop(session_);
-      PDC_RETURN_IF_ERROR(WriteTrace(options_.trace, session_, *trace_));
+      PDC_RETURN_IF_ERROR(trace_->Write(options_.trace, session_));
     }
     return absl::OkStatus();
   }
@@ -257,8 +259,8 @@ class TrainingRun {
                                       .model = Text(executable.model()),
                                       .compiler_version = Text(executable.compiler_version()),
                                       .optimizer = Text(executable.optimizer())}));
-    // The run ends only when the checkpoint is whole.
-    PDC_RETURN_IF_ERROR(session_.communicator().Barrier(session_.deadline()));
+    // Nobody goes on before the checkpoint is whole; a slow disk is no stuck peer.
+    PDC_RETURN_IF_ERROR(session_.communicator().Barrier(session_.deadline() + kCheckpointGrace));
     if (progress_ && stop) {
       progress_->Note(
           absl::StrCat("stopped by signal ", signal_, " after step ", step_, "; continue with --resume"));

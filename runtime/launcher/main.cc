@@ -1,0 +1,58 @@
+// The program of every executable that pdc writes: finds the payload in its own file and runs a command on
+// it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/comm/job.h"
+#include "runtime/device/cpu/cpu_device.h"
+#include "runtime/exec/session.h"
+#include "runtime/launcher/image.h"
+#include "runtime/train/command_line.h"
+
+namespace {
+
+// Before ranks have met, rank 0 alone speaks: all see the same command line and the same file.
+bool IsFirstRank() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* rank = std::getenv(variable)) return std::string(rank) == "0";
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace pdc;
+  const absl::StatusOr<std::unique_ptr<launcher::Image>> image = launcher::Image::Open("/proc/self/exe");
+  if (!image.ok()) {
+    const std::string message(image.status().message());
+    if (IsFirstRank()) std::fprintf(stderr, "%s: %s\n", argc > 0 ? argv[0] : "launcher", message.c_str());
+    return 1;
+  }
+  const program::Executable& executable = (*image)->executable();
+  std::unique_ptr<device::Device> device;  // outlives the session
+  train::Environment environment;
+  environment.executable = &executable;
+  environment.report = std::string((*image)->report());
+  environment.out_is_terminal = isatty(STDOUT_FILENO) != 0;
+  environment.speaks = IsFirstRank();
+  environment.connect = [](const train::RuntimeOptions& options) {
+    return comm::CreateForJob({.communicator = options.communicator});
+  };
+  environment.open = [&](comm::Communicator& communicator, const train::RuntimeOptions& options) {
+    const int threads = options.threads > 0 ? options.threads : std::max(executable.threads(), 1);
+    device = device::CreateCpuDevice(threads);
+    exec::SessionOptions session;
+    session.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(options.timeout_seconds));
+    return exec::Session::Create((*image)->payload(), *device, communicator, session);
+  };
+  return train::RunCommandLine(argc, argv, environment);
+}
