@@ -1,5 +1,7 @@
 // The program of every executable that pdc writes: finds the payload in its own file and runs a command on
 // it.
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +28,21 @@ bool IsFirstRank() {
   return true;
 }
 
+// mpiexec gives each rank a terminal of its own and copies what comes out of it, so ask where mpiexec itself
+// writes: the first rank, which shows progress, is its child.
+bool OutIsTerminal() {
+  if (isatty(STDOUT_FILENO) == 0) return false;
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return true;
+  const std::string path = "/proc/" + std::to_string(getppid()) + "/fd/1";
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0 || !S_ISCHR(info.st_mode)) return false;
+  const int fd = open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool is_terminal = isatty(fd) != 0;
+  close(fd);
+  return is_terminal;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -41,7 +58,7 @@ int main(int argc, char** argv) {
   train::Environment environment;
   environment.executable = &executable;
   environment.report = std::string((*image)->report());
-  environment.out_is_terminal = isatty(STDOUT_FILENO) != 0;
+  environment.out_is_terminal = OutIsTerminal();
   environment.speaks = IsFirstRank();
   environment.connect = [](const train::RuntimeOptions& options) {
     return comm::CreateForJob({.communicator = options.communicator});

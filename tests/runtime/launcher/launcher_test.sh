@@ -29,6 +29,9 @@ expect() { # expect FILE TEXT
 run train 2 train --data="$folder/text" --steps=3 --log="$folder/log" --checkpoint="$folder/c" --trace="$folder/trace"
 [ "$code" = 0 ] || fail "train ended with $code" "$folder/train.err"
 expect train.out "step 3/3  loss 3.0000"
+# Into a file progress is plain lines.
+[ "$(grep -c '^step ' "$folder/train.out")" = 3 ] || fail "not a plain line for each step" "$folder/train.out"
+if grep -q $'\x1b' "$folder/train.out"; then fail "a progress bar in a file" "$folder/train.out"; fi
 [ "$(grep -c '"loss":3.0' "$folder/log")" = 3 ] || fail "the log has not three steps of loss 3" "$folder/log"
 [ "$(cat "$folder/c/latest")" = step-00000003 ] || fail "no checkpoint of step 3"
 expect trace '"rank 1"'
@@ -49,6 +52,10 @@ expect count.err "compiled for 2 ranks, started on 1: run mpiexec -n 2 $exe"
 run missing 2 train --data="$folder/nothing" --steps=1
 [ "$code" != 0 ] || fail "missing data was no error"
 [ "$(grep -c "cannot open '$folder/nothing'" "$folder/missing.err")" = 1 ] || fail "not one line" "$folder/missing.err"
+
+run full 2 train --data="$folder/text" --steps=1000 --log=/dev/full
+[ "$code" != 0 ] || fail "a full disk was no error"
+expect full.err "rank 0, step 1: cannot write '/dev/full': No space left on device"
 
 "$exe" --version | grep -qF "launcher_test" || fail "--version"
 
