@@ -27,6 +27,7 @@ def NN_Dialect : Dialect {
     `nn.block`, and applied by `nn.call` or `nn.repeat`.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
 }
 
 class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;

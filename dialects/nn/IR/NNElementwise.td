@@ -63,7 +63,7 @@ class NN_BinaryOp<string mnemonic, list<Trait> traits = []> : NN_ElementwiseOp<m
 def NN_AddOp : NN_BinaryOp<"add", [Commutative]> { let summary = "x + y"; let hasFolder = 1; }
 def NN_SubOp : NN_BinaryOp<"sub"> { let summary = "x - y"; let hasFolder = 1; }
 def NN_MulOp : NN_BinaryOp<"mul", [Commutative]> { let summary = "x * y"; let hasFolder = 1; }
-def NN_DivOp : NN_BinaryOp<"div"> { let summary = "x / y"; let hasFolder = 1; }
+def NN_DivOp : NN_BinaryOp<"div"> { let summary = "x / y, of floating-point tensors"; let hasFolder = 1; }
 def NN_MaxOp : NN_BinaryOp<"max", [Commutative]> { let summary = "The larger; the gradient goes to x where equal"; }
 def NN_MinOp : NN_BinaryOp<"min", [Commutative]> { let summary = "The smaller; the gradient goes to x where equal"; }
 
@@ -115,6 +115,7 @@ def NN_IotaOp : NN_TypedOp<"iota", [DeclareOpInterfaceMethods<NN_ElementwiseOpIn
   let arguments = (ins I64Attr:$dimension);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$dimension attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_CostOpInterface,
@@ -122,14 +123,30 @@ def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_CostOpInterface,
     DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule", "buildLocal"]>]> {
   let summary = "0 with probability `rate`, else 1 / (1 - rate): a pure function of seed, stream and position";
   let description = [{
-    Counter-based (a 32-bit integer hash of seed, stream and the element's row-major index in `global_shape`), so that
-    the bits are the same on any number of ranks and in the forward and backward pass, and no mask is ever stored.
-    `starts`: where this part begins in the global tensor, one scalar per dimension of `start_dimensions`.
+    Counter-based, so that the bits are the same on any number of ranks and in the forward and backward pass, and no
+    mask is ever stored. All arithmetic is on unsigned 32-bit integers and wraps around; with the finalizer of
+    MurmurHash3,
+
+        mix(h): h ^= h >> 16; h *= 0x85ebca6b; h ^= h >> 13; h *= 0xc2b2ae35; h ^= h >> 16
+
+    and i the element's row-major index in `global_shape`, whose low and high halves are i.low and i.high (likewise of
+    the seed; of the stream, the low half counts),
+
+        key0 = mix(seed.low ^ mix(seed.high ^ mix(stream + 0x9e3779b9)))
+        key1 = mix(key0 + 0x9e3779b9)
+        h    = mix(mix(i.low ^ key0) ^ i.high ^ key1)
+
+    An element is dropped where h < floor(rate * 2^32). For each key, h takes every value once as i.low does.
+
+    `starts` say where this part begins in the global tensor: one scalar for each of `start_dimensions`, zero in other
+    dimensions. `buildLocal` takes, after the seed, a start for each dimension whose local size differs from
+    `global_shape`, in ascending order.
   }];
   let arguments = (ins RankedTensorOf<[I64]>:$seed, Variadic<RankedTensorOf<[I64]>>:$starts, F64Attr:$rate,
                        I64Attr:$stream, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$start_dimensions);
   let results = (outs NN_FloatTensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 #endif // PDC_DIALECTS_NN_IR_NNELEMENTWISE_TD

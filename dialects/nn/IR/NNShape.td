@@ -20,7 +20,6 @@ def NN_TransposeOp : NN_InferredOp<"transpose", ShapeTraits> {
   let summary = "Permutes dimensions: result dimension i is input dimension permutation[i]";
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs NN_Tensor:$result);
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 
@@ -43,7 +42,6 @@ def NN_SliceOp : NN_InferredOp<"slice", [NN_CostOpInterface,
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$sizes,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$strides);
   let results = (outs NN_Tensor:$result);
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 
@@ -52,7 +50,6 @@ def NN_PadOp : NN_InferredOp<"pad", ShapeTraits> {
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high,
                        DefaultValuedAttr<F64Attr, "0.0">:$value);
   let results = (outs NN_Tensor:$result);
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 
@@ -60,7 +57,7 @@ def NN_ConcatOp : NN_InferredOp<"concat", ShapeTraits> {
   let summary = "Joins tensors along a dimension";
   let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);
-  let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def NN_SplitOp : NN_InferredOp<"split", [NN_CostOpInterface,
@@ -69,7 +66,6 @@ def NN_SplitOp : NN_InferredOp<"split", [NN_CostOpInterface,
   let summary = "Cuts a tensor along a dimension into parts of `sizes`; becomes slices";
   let arguments = (ins NN_Tensor:$input, I64Attr:$axis, DenseI64ArrayAttr:$sizes);
   let results = (outs Variadic<NN_Tensor>:$results);
-  let hasVerifier = 1;
 }
 
 /// Over `axes`; the reduced dimensions are dropped, or kept with size one under `keep_dims`.
@@ -77,7 +73,6 @@ class NN_ReductionOp<string mnemonic, list<Trait> traits = []> : NN_InferredOp<m
     DeclareOpInterfaceMethods<NN_CostOpInterface>, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let arguments = (ins NN_FloatTensor:$input, DenseI64ArrayAttr:$axes, UnitAttr:$keep_dims);
   let results = (outs NN_FloatTensor:$result);
-  let hasVerifier = 1;
 }
 def NN_ReduceSumOp : NN_ReductionOp<"reduce_sum"> {
   let summary = "Sum over dimensions; bf16 and f16 add in f32";
@@ -85,6 +80,7 @@ def NN_ReduceSumOp : NN_ReductionOp<"reduce_sum"> {
 }
 def NN_ReduceMaxOp : NN_ReductionOp<"reduce_max"> {
   let summary = "Largest over dimensions; the gradient is shared equally between equal largest elements";
+  let hasFolder = 1;
 }
 def NN_ReduceMeanOp : NN_ReductionOp<"reduce_mean", [DeclareOpInterfaceMethods<NN_DecomposableOpInterface>]> {
   let summary = "Mean over dimensions; becomes a sum and a multiplication";
@@ -95,7 +91,6 @@ def NN_GlobalAvgPool2dOp : NN_InferredOp<"global_avg_pool2d", [NN_CostOpInterfac
   let summary = "Mean over height and width: [n, c, h, w] -> [n, c]";
   let arguments = (ins NN_FloatTensor:$input);
   let results = (outs NN_FloatTensor:$result);
-  let hasVerifier = 1;
 }
 
 #endif // PDC_DIALECTS_NN_IR_NNSHAPE_TD

@@ -108,7 +108,7 @@ def NN_CallOp : NN_Op<"call", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, StrAttr:$prefix, Variadic<NN_Tensor>:$operands);
   let results = (outs Variadic<NN_Tensor>:$results);
-  let assemblyFormat = "$callee $prefix `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
+  let assemblyFormat = "$callee $prefix ` ` `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
 }
 
 def NN_RepeatOp : NN_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -122,7 +122,7 @@ def NN_RepeatOp : NN_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
   }];
   let arguments = (ins I64Attr:$count, FlatSymbolRefAttr:$callee, StrAttr:$prefix, Variadic<NN_Tensor>:$operands);
   let results = (outs Variadic<NN_Tensor>:$results);
-  let assemblyFormat = "$count $callee $prefix `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
+  let assemblyFormat = "$count $callee $prefix ` ` `(` $operands `)` attr-dict `:` functional-type($operands, $results)";
   let hasVerifier = 1;
 }
 

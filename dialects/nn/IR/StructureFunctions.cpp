@@ -29,8 +29,8 @@ static void nameArguments(Builder &builder, SmallVectorImpl<OpAsmParser::Argumen
     argument.attrs = withName(builder, argument.attrs, argument.ssaName.name.drop_front());
 }
 
-/// [name `:`] type [attributes]
-static ParseResult parseResult(OpAsmParser &parser, SmallVectorImpl<Type> &types,
+/// [name `:`] type [attributes]; attributes only `inParentheses`, where they cannot be taken for the body.
+static ParseResult parseResult(OpAsmParser &parser, bool inParentheses, SmallVectorImpl<Type> &types,
                                SmallVectorImpl<DictionaryAttr> &attributes) {
   std::string name;
   Type type;
@@ -44,7 +44,7 @@ static ParseResult parseResult(OpAsmParser &parser, SmallVectorImpl<Type> &types
     return failure();
   }
   NamedAttrList list;
-  if (parser.parseOptionalAttrDict(list))
+  if (inParentheses && parser.parseOptionalAttrDict(list))
     return failure();
   DictionaryAttr dictionary = list.getDictionary(parser.getContext());
   types.push_back(type);
@@ -64,13 +64,14 @@ static ParseResult parseFunction(OpAsmParser &parser, OperationState &state, boo
     return failure();
   nameArguments(builder, arguments);
   if (succeeded(parser.parseOptionalArrow())) {
-    auto one = [&] { return parseResult(parser, resultTypes, resultAttrs); };
-    if (succeeded(parser.parseOptionalLParen())) {
-      if (failed(parser.parseOptionalRParen()))
-        if (parser.parseCommaSeparatedList(one) || parser.parseRParen())
-          return failure();
-    } else if (failed(one())) {
-      return failure();
+    bool inParentheses = succeeded(parser.parseOptionalLParen());
+    auto one = [&] { return parseResult(parser, inParentheses, resultTypes, resultAttrs); };
+    if (!inParentheses) {
+      if (failed(one()))
+        return failure();
+    } else if (failed(parser.parseOptionalRParen())) {
+      if (parser.parseCommaSeparatedList(one) || parser.parseRParen())
+        return failure();
     }
   }
   if (isModel && !resultAttrs.empty())

@@ -73,7 +73,8 @@ def NN_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   let methods = [
     InterfaceMethod<[{
       The scalar computation, in ops of `arith` and `math`. Floating-point `elements` arrive in the compute type (f32
-      for f32, bf16 and f16; f64 for f64) and the result is returned in it; integers and i1 as they are. `index` holds
+      for f32, bf16 and f16; f64 for f64) and the result is returned in it; integers as they are, signless (ui8 as i8;
+      the op knows from its operand's type). `index` holds
       the element's index per result dimension as `index` values (only for ops whose value depends on the position).
     }], "::mlir::Value", "buildScalar",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$elements, "::mlir::ValueRange":$index)>
