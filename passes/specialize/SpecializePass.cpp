@@ -34,7 +34,7 @@ LogicalResult Specialize::checkStaticBatch(nn::ModelOp model) {
     if (type.getRank() != 0 && type.getDimSize(0) != batch)
       return model.emitError("the batch of model @")
              << model.getSymName() << " is " << type.getDimSize(0) << " in argument "
-             << argument.getArgNumber() << ", not " << batch
+             << argument.getArgNumber() << ", not " << int64_t(batch)
              << ": write `?` as its dimension 0, or leave --batch out";
   }
   return success();
@@ -89,7 +89,7 @@ LogicalResult Specialize::specialize(nn::ModelOp model) {
 void Specialize::runOnOperation() {
   ModuleOp module = getOperation();
   if (batch != ShapedType::kDynamic && batch < 1) {
-    module.emitError("--batch must be at least 1, got ") << batch;
+    module.emitError("--batch must be at least 1, got ") << int64_t(batch);
     return signalPassFailure();
   }
   for (nn::ModelOp model : module.getOps<nn::ModelOp>())
