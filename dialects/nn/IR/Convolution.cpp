@@ -61,8 +61,12 @@ struct ConvolutionFactors {
         w(rule.addFactor("w", result.getDimSize(3), FactorKind::Halo)),
         kh(rule.addFactor("kh", weight.getDimSize(2), FactorKind::Replicated)),
         kw(rule.addFactor("kw", weight.getDimSize(3), FactorKind::Replicated)) {
-    if (grouped)
+    if (grouped) {
       setKind({out, in}, FactorKind::Replicated);
+      weightIn = rule.addFactor("in_of_group", weight.getDimSize(1), FactorKind::Replicated);
+    } else {
+      weightIn = in;
+    }
   }
 
   /// Factors that cannot be split stay so.
@@ -72,12 +76,12 @@ struct ConvolutionFactors {
         rule.factors[factor].kind = kind;
   }
   ValueFactors input() const { return {{n}, {in}, {h}, {w}}; }
-  ValueFactors weight() const { return {{out}, {in}, {kh}, {kw}}; }
+  ValueFactors weight() const { return {{out}, {weightIn}, {kh}, {kw}}; }
   ValueFactors result() const { return {{n}, {out}, {h}, {w}}; }
 
   ShardingRule &rule;
   bool grouped;
-  int n, out, in, h, w, kh, kw;
+  int n, out, in, weightIn, h, w, kh, kw;
 };
 } // namespace
 
@@ -182,7 +186,10 @@ ShardingRule Conv2dGradWeightOp::getShardingRule() {
   factors.setKind({factors.n}, FactorKind::ReductionSum);
   // A sum over space whose parts need their neighbours' borders: not split.
   factors.setKind({factors.h, factors.w}, FactorKind::Replicated);
-  rule.operands = {factors.result(), factors.input()};
+  ValueFactors input = factors.input();
+  input[2] = {rule.addFactor("input_h", getInput().getType().getDimSize(2), FactorKind::Replicated)};
+  input[3] = {rule.addFactor("input_w", getInput().getType().getDimSize(3), FactorKind::Replicated)};
+  rule.operands = {factors.result(), input};
   rule.results = {factors.weight()};
   return rule;
 }

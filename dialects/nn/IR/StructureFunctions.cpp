@@ -92,8 +92,11 @@ static ParseResult parseFunction(OpAsmParser &parser, OperationState &state, boo
   Region *body = state.addRegion();
   if (parser.parseOptionalAttrDictWithKeyword(state.attributes) || parser.parseRegion(*body, arguments))
     return failure();
-  if (body->empty())
-    body->emplaceBlock();
+  // MLIR's own verification says "block with no terminator", before an op is asked.
+  if (body->empty() || body->front().empty() || !body->back().back().mightHaveTrait<OpTrait::IsTerminator>())
+    return parser.emitError(parser.getNameLoc())
+           << "'" << state.name << "' op has no nn.return at its end: expected one with "
+           << resultTypes.size() << " operands, the results";
   return success();
 }
 
@@ -270,8 +273,8 @@ static LogicalResult checkBatch(ModelOp op, std::optional<int64_t> &batch) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getRank() == 0)
       return op.emitOpError("argument #")
-             << index << " has type " << type << ": expected the batch as dimension 0, as in tensor<?x"
-             << tensor.getElementType() << ">";
+             << index << " has type " << type << ": expected the batch as dimension 0, as in "
+             << RankedTensorType::get({ShapedType::kDynamic}, tensor.getElementType());
     if (!batch)
       batch = tensor.getDimSize(0);
     if (*batch != tensor.getDimSize(0))
