@@ -1,0 +1,86 @@
+//===- StepLowering.h - one step becomes one rank program -------*- C++ -*-===//
+#ifndef PDC_PASSES_LOWER_STEPLOWERING_H
+#define PDC_PASSES_LOWER_STEPLOWERING_H
+
+#include "dialects/rt/IR/Rt.h"
+#include "passes/lower/Kernels.h"
+#include "passes/lower/Placement.h"
+#include "passes/lower/Strided.h"
+#include <vector>
+
+namespace pdc::passes {
+
+/// A value in memory.
+struct Place {
+  rt::BufferOp buffer;
+  Strided view;
+};
+
+class StepLowering {
+public:
+  StepLowering(nn::StepOp step, Kernels &kernels);
+
+  /// Builds an rt.program before the step.
+  mlir::LogicalResult run();
+
+private:
+  // Buffers and views (StepBuffers.cpp).
+  mlir::LogicalResult createProgram();
+  mlir::LogicalResult createArgument(mlir::BlockArgument argument);
+  rt::BufferOp createBuffer(rt::BufferKind kind, rt::Segment segment, llvm::StringRef name,
+                            llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
+  Place newPlace(mlir::Value value, llvm::StringRef label);
+  void setGlobalPlace(rt::BufferOp buffer, mlir::DictionaryAttr attributes, mlir::RankedTensorType type);
+  /// Before an instruction touches a buffer: waits for a collective that works on it.
+  mlir::Value memory(const Place &place);
+  mlir::Value denseCopy(mlir::Value value);
+  void copy(const Place &from, const Place &to, llvm::StringRef label);
+
+  // Where values are computed (before any instruction exists).
+  void choosePlaces();
+  void tryPlace(mlir::Value value, Place place);
+  void placeOutputs(mlir::Operation *terminator);
+  void placeReduced(dist::AllReduceOp reduce);
+  void placeParts(nn::ConcatOp concat);
+
+  // Ops.
+  mlir::LogicalResult lower(mlir::Operation *op);
+  mlir::LogicalResult lowerConstant(nn::ConstantOp constant);
+  mlir::LogicalResult lowerFusion(nn::FusionOp fusion);
+  mlir::LogicalResult lowerLibrary(nn::LibraryOpInterface op);
+  mlir::LogicalResult lowerView(mlir::Operation *op);
+  mlir::LogicalResult lowerConcat(nn::ConcatOp concat);
+  mlir::LogicalResult lowerPad(nn::PadOp pad);
+  mlir::LogicalResult lowerAllReduce(dist::AllReduceOp reduce);
+  mlir::LogicalResult lowerShardStart(dist::ShardStartOp start);
+  mlir::LogicalResult lowerReturn(mlir::Operation *terminator);
+
+  Place resultPlace(mlir::Value result, llvm::StringRef label);
+  std::optional<Place> libraryView(const Place &place, const nn::LibraryCall &call,
+                                   llvm::ArrayRef<llvm::SmallVector<int64_t, 4>> dims);
+  mlir::FloatAttr number(double value) { return b.getF64FloatAttr(value); }
+
+  nn::StepOp step;
+  Kernels &kernels;
+  Placement placement;
+  mlir::OpBuilder b;       // instructions
+  mlir::OpBuilder buffers; // buffers, all before the instructions
+  rt::ProgramOp program;
+  dist::MeshOp mesh; // null for the reference
+  llvm::SmallVector<int64_t> ranks;
+  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::DenseMap<mlir::Value, Place> destinations; // of values that are to be computed in a given place
+  llvm::DenseMap<mlir::Operation *, std::vector<Place>> slots; // of all_reduce operands
+  llvm::SmallVector<rt::BufferOp> outputs;                     // per result of the step; null for updates
+  llvm::DenseMap<mlir::Value, Place> copies;
+  llvm::DenseMap<mlir::Operation *, mlir::Value> pending; // buffer -> token
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Type>, mlir::Value> views;
+  llvm::DenseMap<mlir::Attribute, Place> constants;
+};
+
+/// What a person calls the op: its name in the model, and `what` it does.
+std::string labelOf(mlir::Operation *op, llvm::StringRef what);
+
+} // namespace pdc::passes
+
+#endif // PDC_PASSES_LOWER_STEPLOWERING_H
