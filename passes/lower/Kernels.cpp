@@ -30,7 +30,8 @@ static MemRefType withoutOffset(MemRefType type) {
                          StridedLayoutAttr::get(type.getContext(), 0, strides));
 }
 
-FlatSymbolRefAttr Kernels::define(nn::FusionOp fusion, ArrayRef<MemRefType> memory) {
+FlatSymbolRefAttr Kernels::define(nn::FusionOp fusion, ArrayRef<MemRefType> memory,
+                                  ArrayRef<Attribute> donate) {
   OpBuilder b(module.getContext());
   SmallVector<Attribute> types;
   for (MemRefType type : memory)
@@ -48,6 +49,7 @@ FlatSymbolRefAttr Kernels::define(nn::FusionOp fusion, ArrayRef<MemRefType> memo
   auto clone = cast<nn::FusionOp>(b.clone(*fusion.getOperation(), mapping));
   clone->setDiscardableAttrs(ArrayRef<NamedAttribute>{});
   clone.setLabel("");
+  clone.setDonateAttr(donate.empty() ? ArrayAttr() : b.getArrayAttr(donate));
 
   std::string contents;
   llvm::raw_string_ostream stream(contents);

@@ -13,8 +13,10 @@ class Kernels {
 public:
   explicit Kernels(mlir::ModuleOp module) : module(module) {}
 
-  /// The symbol of the definition; makes it where there is none. `memory`: of operands, then of results.
-  mlir::FlatSymbolRefAttr define(nn::FusionOp fusion, llvm::ArrayRef<mlir::MemRefType> memory);
+  /// The symbol of the definition; makes it where there is none. `memory`: of operands, then of the results
+  /// that are not computed in an operand's place. `donate`: the pairs of the fusion that take effect.
+  mlir::FlatSymbolRefAttr define(nn::FusionOp fusion, llvm::ArrayRef<mlir::MemRefType> memory,
+                                 llvm::ArrayRef<mlir::Attribute> donate);
 
 private:
   mlir::ModuleOp module;

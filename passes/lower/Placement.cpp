@@ -62,28 +62,34 @@ Value Placement::updatedArgument(unsigned result) {
   return {};
 }
 
+/// [operand, result]
+static std::pair<int64_t, int64_t> readPair(Attribute pair) {
+  if (auto dense = dyn_cast<DenseI64ArrayAttr>(pair))
+    return {dense[0], dense[1]};
+  auto array = cast<ArrayAttr>(pair);
+  return {cast<IntegerAttr>(array[0]).getInt(), cast<IntegerAttr>(array[1]).getInt()};
+}
+
 Value Placement::donatedOperand(nn::FusionOp fusion, unsigned result) {
+  Attribute pair = donatedPair(fusion, result);
+  return pair ? fusion.getOperand(readPair(pair).first) : Value();
+}
+
+Attribute Placement::donatedPair(nn::FusionOp fusion, unsigned result) {
   ArrayAttr donate = fusion.getDonateAttr();
   if (!donate)
     return {};
   for (Attribute pair : donate) {
-    SmallVector<int64_t> indices;
-    if (auto array = dyn_cast<DenseI64ArrayAttr>(pair))
-      indices.append(array.asArrayRef().begin(), array.asArrayRef().end());
-    else if (auto array = dyn_cast<ArrayAttr>(pair))
-      for (Attribute index : array)
-        indices.push_back(cast<IntegerAttr>(index).getInt());
-    if (indices.size() != 2 || indices[1] != static_cast<int64_t>(result))
+    auto [operandIndex, resultIndex] = readPair(pair);
+    if (resultIndex != static_cast<int64_t>(result))
       continue;
-    Value operand = fusion.getOperand(indices[0]), from = root(operand);
+    Value operand = fusion.getOperand(operandIndex), from = root(operand);
     if (operand.getType() != fusion.getResult(result).getType())
       continue;
     // What others still read must stay: the old value, and other views of it that this very kernel reads.
     auto used = users.find(from);
-    if (used == users.end() || position(used->second.back()) > position(fusion))
-      continue;
-    if (llvm::any_of(fusion.getOperands(),
-                     [&](Value other) { return other != operand && root(other) == from; }))
+    if (used == users.end() || position(used->second.back()) > position(fusion) ||
+        llvm::count(used->second, fusion) != 1)
       continue;
     if (auto argument = dyn_cast<BlockArgument>(from)) {
       // An argument's buffer only takes the new value of the same thing.
@@ -97,7 +103,7 @@ Value Placement::donatedOperand(nn::FusionOp fusion, unsigned result) {
     } else if (isa<nn::ConstantOp, dist::ShardStartOp>(from.getDefiningOp())) {
       continue;
     }
-    return operand;
+    return pair;
   }
   return {};
 }

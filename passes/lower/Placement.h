@@ -29,6 +29,9 @@ public:
   /// nothing needs what the operand holds any more.
   mlir::Value donatedOperand(nn::FusionOp fusion, unsigned result);
 
+  /// The pair of `donate` by which that is so, or null.
+  mlir::Attribute donatedPair(nn::FusionOp fusion, unsigned result);
+
   /// Nothing but `user` uses the value's root, and no view of the root but those on the way to `user`.
   bool usedOnlyBy(mlir::Value value, mlir::Operation *user) const;
 

@@ -218,16 +218,25 @@ LogicalResult StepLowering::lowerFusion(nn::FusionOp fusion) {
     reads.push_back(memory(places[operand]));
     types.push_back(cast<MemRefType>(reads.back().getType()));
   }
+  SmallVector<Attribute> donate;
+  SmallVector<int64_t> updates; // operands in whose place a result is computed
   for (OpResult result : fusion->getResults()) {
-    Value donated = placement.donatedOperand(fusion, result.getResultNumber());
-    Place place = donated ? places[donated] : resultPlace(result, label);
+    if (Attribute pair = placement.donatedPair(fusion, result.getResultNumber())) {
+      Value operand = placement.donatedOperand(fusion, result.getResultNumber());
+      donate.push_back(pair);
+      updates.push_back(std::distance(fusion->operand_begin(), llvm::find(fusion->getOperands(), operand)));
+      places[result] = Place(places[operand]);
+      continue;
+    }
+    Place place = resultPlace(result, label);
     places[result] = place;
     writes.push_back(memory(place));
     types.push_back(cast<MemRefType>(writes.back().getType()));
   }
   nn::OpCost cost = costOf(fusion);
-  rt::KernelOp::create(b, fusion.getLoc(), kernels.define(fusion, types), b.getStringAttr(label),
-                       number(cost.flops), number(cost.bytesRead + cost.bytesWritten), reads, writes);
+  rt::KernelOp::create(b, fusion.getLoc(), kernels.define(fusion, types, donate), b.getStringAttr(label),
+                       number(cost.flops), number(cost.bytesRead + cost.bytesWritten),
+                       b.getDenseI64ArrayAttr(updates), reads, writes);
   return success();
 }
 

@@ -75,7 +75,10 @@ struct InstructionBuilder {
   void build(rt::KernelOp op) {
     estimate(op, Opcode::kKernel);
     instruction.target = op.getCallee().str();
-    addAll(op.getReads(), op.getWrites());
+    for (auto [index, memory] : llvm::enumerate(op.getReads()))
+      add(memory, llvm::is_contained(op.getUpdates(), static_cast<int64_t>(index)) ? Access::kReadWrite
+                                                                                   : Access::kRead);
+    addAll({}, op.getWrites());
   }
   void build(rt::LibraryOp op) {
     estimate(op, Opcode::kLibrary);

@@ -107,7 +107,16 @@ LogicalResult DefineOp::verify() {
     return emitOpError("expected exactly one nn.fusion in its body");
   Operation &fusion = body.front();
   SmallVector<Type> tensors(fusion.getOperandTypes());
-  llvm::append_range(tensors, fusion.getResultTypes());
+  SmallVector<bool> donated(fusion.getNumResults(), false);
+  if (auto pairs = fusion.getAttrOfType<ArrayAttr>("donate"))
+    for (Attribute pair : pairs) {
+      auto dense = dyn_cast<DenseI64ArrayAttr>(pair);
+      int64_t result = dense ? dense[1] : cast<IntegerAttr>(cast<ArrayAttr>(pair)[1]).getInt();
+      donated[result] = true;
+    }
+  for (auto [type, inPlace] : llvm::zip(fusion.getResultTypes(), donated))
+    if (!inPlace)
+      tensors.push_back(type);
   if (tensors.size() != getArguments().size())
     return emitOpError() << "has " << getArguments().size() << " memory types for " << tensors.size()
                          << " operands and results";

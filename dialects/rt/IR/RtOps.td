@@ -66,7 +66,8 @@ def Rt_ProgramOp : Rt_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock, NoT
 def Rt_DefineOp : Rt_Op<"define", [IsolatedFromAbove, Symbol, SingleBlock, NoTerminator]> {
   let summary = "The computation of a generated kernel: one nn.fusion, and the memory that it works on";
   let description = [{
-    `arguments` are the memref types of the fusion's operands, then of its results.
+    `arguments` are the memref types of the fusion's operands, then of its results that it does not compute in an
+    operand's place (`donate`).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeArrayAttr:$arguments);
   let regions = (region SizedRegion<1>:$body);
@@ -116,11 +117,13 @@ defvar Estimates = (ins StrAttr:$label, DefaultValuedAttr<F64Attr, "0.0">:$flops
 
 def Rt_KernelOp : Rt_Op<"kernel", [AttrSizedOperandSegments]> {
   let summary = "Runs a generated kernel: `callee` is an rt.define";
-  let description = [{ A buffer may be read and written where the kernel computes a result in an operand's place. }];
+  let description = [{
+    `updates`: indices of the operands in `reads` in whose place the kernel computes a result.
+  }];
   let arguments = !con((ins FlatSymbolRefAttr:$callee), Estimates,
-                       (ins Variadic<Rt_Memory>:$reads, Variadic<Rt_Memory>:$writes));
+                       (ins DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$updates, Variadic<Rt_Memory>:$reads, Variadic<Rt_Memory>:$writes));
   let assemblyFormat = [{
-    $callee $label `reads` `(` ($reads^ `:` type($reads))? `)` `writes` `(` $writes `:` type($writes) `)` attr-dict
+    $callee $label `reads` `(` ($reads^ `:` type($reads))? `)` `writes` `(` ($writes^ `:` type($writes))? `)` attr-dict
   }];
 }
 
