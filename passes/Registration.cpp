@@ -6,15 +6,27 @@
 
 #include "passes/Registration.h"
 #include "passes/autodiff/AutodiffPass.h"
+#include "passes/bucket/BucketPass.h"
 #include "passes/decompose/DecomposePass.h"
+#include "passes/lower/LowerPass.h"
+#include "passes/memory/MemoryPass.h"
+#include "passes/partition/PartitionPass.h"
+#include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
 #include "passes/specialize/SpecializePass.h"
 #include "passes/verify/VerifyPasses.h"
+#include "passes/verify_parallel/VerifyParallelPasses.h"
 
 void pdc::registerAllPasses() {
   passes::registerAutodiffPasses();
+  passes::registerBucketPasses();
   passes::registerDecomposePasses();
+  passes::registerLowerPasses();
+  passes::registerMemoryPasses();
+  passes::registerPartitionPasses();
+  passes::registerPlanDataParallelPasses();
   passes::registerPrecisionPasses();
   passes::registerSpecializePasses();
   passes::registerVerifyPasses();
+  passes::registerVerifyParallelPasses();
 }
