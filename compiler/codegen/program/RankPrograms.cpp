@@ -30,14 +30,14 @@ static void appendBits(std::vector<uint8_t> &bytes, const llvm::APInt &bits) {
 static bool appendElements(std::vector<uint8_t> &bytes, ElementsAttr value) {
   if (isa<FloatType>(value.getElementType())) {
     auto elements = value.tryGetValues<APFloat>();
-    if (failed(elements))
+    if (!elements)
       return false;
     for (const APFloat &element : *elements)
       appendBits(bytes, element.bitcastToAPInt());
     return true;
   }
   auto elements = value.tryGetValues<APInt>();
-  if (failed(elements))
+  if (!elements)
     return false;
   for (const APInt &element : *elements)
     appendBits(bytes, element);

@@ -1,0 +1,67 @@
+// RUN: pdc-opt %s -split-input-file -verify-diagnostics
+
+// two axes of one name
+// expected-error @below {{has two axes named "data"}}
+dist.mesh @mesh axes(["data" = 2, "data" = 2])
+
+// -----
+
+// an axis of no ranks
+// expected-error @below {{axis "data" has size 0, expected at least 1}}
+dist.mesh @mesh axes(["data" = 0])
+
+// -----
+
+// an axis the mesh does not have
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{names axis "model", which mesh @mesh does not have}}
+  %0 = dist.all_reduce sum over @mesh ["model"] (%x) : tensor<4xf32>
+  nn.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// a mesh that does not exist
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{names the mesh @mesh, and there is no such dist.mesh}}
+  %0 = dist.all_reduce sum over @mesh ["data"] (%x) : tensor<4xf32>
+  nn.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// element types mixed in one message
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}, %y: tensor<4xbf16> {nn.role = "input", nn.name = "y"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{combines 'f32' and 'bf16' in one message}}
+  %0:2 = dist.all_reduce sum over @mesh ["data"] (%x, %y) : tensor<4xf32>, tensor<4xbf16>
+  nn.return %0#0 : tensor<4xf32>
+}
+
+// -----
+
+// a gather that changes another dimension
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4x4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4x4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{changes dimension 1 from 4 to 5, which it does not work along}}
+  %0 = dist.all_gather over @mesh ["data"] dim 0 (%x) : tensor<4x4xf32> to tensor<8x5xf32>
+  nn.return %x : tensor<4x4xf32>
+}
+
+// -----
+
+// an axis twice in a layout
+// expected-error @below {{uses axis "data" twice}}
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x", dist.layout = #dist.layout<[["data"]], sum = ["data"]>}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  nn.return %x : tensor<4xf32>
+}
+
+// -----
+
+// a reshard that does not say to what
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{needs the layout of its result}}
+  %0 = dist.reshard %x : tensor<4xf32>
+  nn.return %0 : tensor<4xf32>
+}

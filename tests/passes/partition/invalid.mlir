@@ -1,0 +1,30 @@
+// RUN: pdc-opt %s -split-input-file -verify-diagnostics -partition
+
+// no mesh
+// expected-error @below {{has no mesh: expected the attribute dist.mesh to name a dist.mesh}}
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "y"}) {
+  nn.return %x : tensor<4xf32>
+}
+
+// -----
+
+// a partial result that is used as it is
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x", dist.layout = #dist.layout<[["data"], []]>})
+    -> (tensor<2xf32> {nn.role = "output", nn.name = "y"}) attributes {dist.mesh = @mesh} {
+  %0 = nn.reduce_sum %x {axes = array<i64: 0>, dist.layouts = [#dist.layout<[[]], sum = ["data"]>]} : (tensor<4x2xf32>) -> tensor<2xf32>
+  // expected-error @below {{operand 0 is a partial result}}
+  %1 = nn.relu %0 : tensor<2xf32>
+  nn.return %1 : tensor<2xf32>
+}
+
+// -----
+
+// a result that is laid out in another way than its operands ask for
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x", dist.layout = #dist.layout<[["data"], []]>})
+    -> (tensor<4x2xf32> {nn.role = "output", nn.name = "y"}) attributes {dist.mesh = @mesh} {
+  // expected-error @below {{result 0 has layout}}
+  %0 = nn.relu %x : tensor<4x2xf32>
+  nn.return %0 : tensor<4x2xf32>
+}
