@@ -205,18 +205,19 @@ TEST(ShardingRules, ConvolutionSplitsImagesAndOutputChannelsAndNeedsBordersInSpa
 }
 
 TEST(ShardingRules, ChannelsOfAGroupedConvolutionAreNotSplit) {
-  EXPECT_EQ(
-      text(OneOp(convolutionArguments, convolution).rule()),
-      "[batch in h w] [out in kh kw] -> [batch out h w] | batch=2 out=6:replicated in=4:replicated h=7:halo "
-      "w=7:halo kh=3:replicated kw=3:replicated");
+  EXPECT_EQ(text(OneOp(convolutionArguments, convolution).rule()),
+            "[batch in h w] [out in_of_group kh kw] -> [batch out h w] | batch=2 out=6:replicated "
+            "in=4:replicated h=7:halo w=7:halo kh=3:replicated kw=3:replicated in_of_group=2:replicated");
 }
 
 TEST(ShardingRules, TheWeightGradientOfAConvolutionIsAPartialSumWhenImagesAreSplit) {
   OneOp op("%dy: tensor<2x6x7x7xf32>, %x: tensor<2x4x9x9xf32>",
            "%0 = nn.conv2d_grad_weight %dy, %x : (tensor<2x6x7x7xf32>, tensor<2x4x9x9xf32>) -> "
            "tensor<6x4x3x3xf32>");
-  EXPECT_EQ(text(op.rule()), "[batch out h w] [batch in h w] -> [out in kh kw] | batch=2:sum out=6 in=4 "
-                             "h=7:replicated w=7:replicated kh=3:replicated kw=3:replicated");
+  EXPECT_EQ(
+      text(op.rule()),
+      "[batch out h w] [batch in input_h input_w] -> [out in kh kw] | batch=2:sum out=6 in=4 h=7:replicated "
+      "w=7:replicated kh=3:replicated kw=3:replicated input_h=9:replicated input_w=9:replicated");
 }
 
 TEST(ShardingRules, EmbeddingSplitsIdsAndWidthNotTheVocabulary) {
