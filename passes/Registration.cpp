@@ -8,6 +8,7 @@
 #include "passes/autodiff/AutodiffPass.h"
 #include "passes/bucket/BucketPass.h"
 #include "passes/decompose/DecomposePass.h"
+#include "passes/fuse/FusePass.h"
 #include "passes/lower/LowerPass.h"
 #include "passes/memory/MemoryPass.h"
 #include "passes/partition/PartitionPass.h"
@@ -21,6 +22,7 @@ void pdc::registerAllPasses() {
   passes::registerAutodiffPasses();
   passes::registerBucketPasses();
   passes::registerDecomposePasses();
+  passes::registerFusePasses();
   passes::registerLowerPasses();
   passes::registerMemoryPasses();
   passes::registerPartitionPasses();

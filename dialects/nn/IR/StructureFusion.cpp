@@ -83,7 +83,7 @@ LogicalResult FusionOp::verifyRegions() {
     return yield.emitOpError("yields ")
            << yield.getOperandTypes() << ": expected " << getResultTypes() << ", the results of the fusion";
   for (Operation &op : body.without_terminator())
-    if (!isa<ElementwiseOpInterface, ConstantOp, ReduceSumOp, ReduceMaxOp>(op))
+    if (!isa<ElementwiseOpInterface, ConstantOp, ReduceSumOp, ReduceMaxOp, ReshapeOp>(op))
       return op.emitOpError(
           "stands in an nn.fusion: expected elementwise ops, reductions and constants only");
   return verifyDonations(*this);

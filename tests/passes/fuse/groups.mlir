@@ -1,0 +1,113 @@
+// RUN: pdc-opt %s --fuse --split-input-file | FileCheck %s
+
+// A chain of elementwise ops is one kernel: nothing between is stored.
+// CHECK-LABEL: nn.step "infer" @chain
+// CHECK: nn.fusion
+// CHECK: nn.mul
+// CHECK: nn.add
+// CHECK: nn.relu
+// CHECK: nn.yield
+// CHECK-NOT: nn.fusion
+nn.step "infer" @chain(%x: tensor<4x8xf32> {nn.role = "input"}, %scale: tensor<8xf32> {nn.role = "parameter"})
+    -> (y: tensor<4x8xf32> {nn.role = "output"}) {
+  %0 = nn.mul %x, %scale : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = nn.add %0, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.relu %1 : tensor<4x8xf32>
+  nn.return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// A softmax with what comes before and after it is one kernel over rows.
+// CHECK-LABEL: nn.step "infer" @rows
+// CHECK: nn.fusion
+// CHECK-SAME: softmax
+// CHECK: nn.reduce_max
+// CHECK: nn.exp
+// CHECK: nn.reduce_sum
+// CHECK-NOT: nn.fusion
+nn.step "infer" @rows(%x: tensor<4x8xf32> {nn.role = "input"}) -> (y: tensor<4x8xf32> {nn.role = "output"}) {
+  %0 = nn.square %x : tensor<4x8xf32>
+  %1 = nn.softmax %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.add %1, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  nn.return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// Reductions over rows and over columns are two kernels. The normalized input is computed again in the second from the
+// statistics of the first.
+// CHECK-LABEL: nn.step "gradient" @layer_norm_gradient
+// CHECK: %[[ROWS:.*]]:3 = nn.fusion
+// CHECK-SAME: -> (tensor<64x1xf32>, tensor<64x1xf32>, tensor<64x128xf32>)
+// CHECK-NOT: axes = array<i64: 0>
+// CHECK: nn.fusion
+// CHECK-SAME: -> (tensor<128xf32>, tensor<128xf32>)
+// CHECK: axes = array<i64: 0>
+// CHECK-NOT: nn.fusion
+nn.step "gradient" @layer_norm_gradient(%g: tensor<64x128xf32> {nn.role = "input"},
+                                        %x: tensor<64x128xf32> {nn.role = "input"},
+                                        %scale: tensor<128xf32> {nn.role = "parameter"})
+    -> (dx: tensor<64x128xf32> {nn.role = "output"}, ds: tensor<128xf32> {nn.role = "gradient"},
+        db: tensor<128xf32> {nn.role = "gradient"}) {
+  %0:3 = nn.layer_norm_grad %g, %x, %scale {epsilon = 1.0e-5 : f64}
+      : (tensor<64x128xf32>, tensor<64x128xf32>, tensor<128xf32>) -> (tensor<64x128xf32>, tensor<128xf32>, tensor<128xf32>)
+  nn.return %0#0, %0#1, %0#2 : tensor<64x128xf32>, tensor<128xf32>, tensor<128xf32>
+}
+
+// -----
+
+// What a library call needs is not delayed by what comes after it: %1 waits for the matmul, %0 does not.
+// CHECK-LABEL: nn.step "infer" @not_delayed
+// CHECK: %[[A:.*]] = nn.fusion
+// CHECK: nn.relu
+// CHECK: %[[B:.*]] = nn.matmul %[[A]]
+// CHECK: nn.fusion
+// CHECK: nn.add
+nn.step "infer" @not_delayed(%x: tensor<8x8xf32> {nn.role = "input"}) -> (y: tensor<8x8xf32> {nn.role = "output"}) {
+  %0 = nn.relu %x : tensor<8x8xf32>
+  %1 = nn.matmul %0, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = nn.add %0, %1 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  nn.return %2 : tensor<8x8xf32>
+}
+
+// -----
+
+// A mask of scalars is computed in each kernel that uses it, and never stored.
+// CHECK-LABEL: nn.step "infer" @masks
+// CHECK: nn.fusion
+// CHECK-SAME: -> tensor<8x8xf32>
+// CHECK: nn.dropout_mask
+// CHECK: nn.matmul
+// CHECK: nn.fusion
+// CHECK-SAME: -> tensor<8x8xf32>
+// CHECK: nn.dropout_mask
+nn.step "infer" @masks(%x: tensor<8x8xf32> {nn.role = "input"}, %seed: tensor<i64> {nn.role = "seed"})
+    -> (y: tensor<8x8xf32> {nn.role = "output"}) {
+  %mask = nn.dropout_mask %seed {rate = 0.1 : f64, stream = 0 : i64, global_shape = array<i64: 8, 8>,
+                                 start_dimensions = array<i64>} : (tensor<i64>) -> tensor<8x8xf32>
+  %0 = nn.mul %x, %mask : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = nn.matmul %0, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = nn.mul %1, %mask : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  nn.return %2 : tensor<8x8xf32>
+}
+
+// -----
+
+// Reshapes that library calls need stay outside and cost nothing; those between elementwise ops go inside.
+// CHECK-LABEL: nn.step "infer" @reshapes
+// CHECK: nn.fusion
+// CHECK: nn.square
+// CHECK: nn.reshape
+// CHECK: nn.relu
+// CHECK: nn.yield
+// CHECK: nn.reshape
+// CHECK: nn.matmul
+nn.step "infer" @reshapes(%x: tensor<8x1x8xf32> {nn.role = "input"}) -> (y: tensor<8x8xf32> {nn.role = "output"}) {
+  %0 = nn.square %x : tensor<8x1x8xf32>
+  %1 = nn.reshape %0 : tensor<8x1x8xf32> to tensor<1x8x8xf32>
+  %2 = nn.relu %1 : tensor<1x8x8xf32>
+  %3 = nn.reshape %2 : tensor<1x8x8xf32> to tensor<8x8xf32>
+  %4 = nn.matmul %3, %3 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  nn.return %4 : tensor<8x8xf32>
+}
