@@ -5,6 +5,9 @@
 #include "dialects/nn/IR/NN.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "passes/decompose/DecomposePass.h"
 #include "passes/fuse/FusionBuilder.h"
 #include "passes/fuse/FusionPlan.h"
@@ -22,6 +25,10 @@ static LogicalResult fuseStep(nn::StepOp step) {
   passes::nameCompositeOps(step);
   if (failed(passes::decomposeOps(step, nn::DecomposeStage::BeforeFusion)))
     return failure();
+  // A layer and its gradient compute the same maxima, exponentials and means.
+  IRRewriter rewriter(step.getContext());
+  DominanceInfo dominance(step);
+  eliminateCommonSubExpressions(rewriter, dominance, step);
   auto isUpdateResult = [&](unsigned result) {
     auto role = step.getResultAttrOfType<StringAttr>(result, "nn.role");
     return role && (role.getValue() == "parameter" || role.getValue() == "optimizer_state");

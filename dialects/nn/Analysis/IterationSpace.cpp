@@ -148,6 +148,7 @@ LogicalResult LoopFinder::visit(Operation *op) {
   if (auto reduction = dyn_cast<ReduceMaxOp>(op))
     return visitReduction(op, reduction.getAxes(), reduction.getKeepDims());
   if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+    nodesOf(reshape.getInput()); // one element has no dimension to unite, but is a value of the group
     for (auto [from, to] : llvm::zip_equal(dimensionsLargerThanOne(tensorType(reshape.getInput())),
                                            dimensionsLargerThanOne(tensorType(reshape.getResult()))))
       if (failed(unite(reshape.getInput(), from, reshape.getResult(), to)))
