@@ -1,0 +1,245 @@
+//===- Compiler.cpp - the phases in order ---------------------------------===//
+
+#include "compiler/pipeline/Compiler.h"
+#include "compiler/codegen/KernelLibrary.h"
+#include "compiler/codegen/program/RankPrograms.h"
+#include "compiler/pipeline/Layouts.h"
+#include "compiler/plan/Report.h"
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/NN.h"
+#include "dialects/rt/IR/Rt.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/autodiff/AutodiffPass.h"
+#include "passes/bucket/BucketPass.h"
+#include "passes/fuse/FusePass.h"
+#include "passes/lower/LowerPass.h"
+#include "passes/memory/MemoryPass.h"
+#include "passes/partition/PartitionPass.h"
+#include "passes/plan_data_parallel/PlanDataParallelPass.h"
+#include "passes/precision/PrecisionPass.h"
+#include "passes/specialize/SpecializePass.h"
+#include "passes/verify/VerifyPasses.h"
+#include "passes/verify_parallel/VerifyParallelPasses.h"
+#include "runtime/program/checker.h"
+#include "runtime/program/container.h"
+#include "runtime/program/dump.h"
+#include "runtime/program/reader.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::pipeline;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// The passes of each phase
+//===----------------------------------------------------------------------===//
+
+void addSpecialized(PassManager &passes, const CompileOptions &options) {
+  // First: everything after it may count on static shapes and full names.
+  passes::SpecializePassOptions specialize;
+  if (options.batch)
+    specialize.batch = *options.batch;
+  passes.addPass(passes::createSpecializePass(specialize));
+  passes.addPass(passes::createVerifySpecializedPass());
+  // Before autodiff, so that gradients flow through the casts and arrive in the parameters' type.
+  passes::PrecisionPassOptions precision;
+  precision.type = options.precision == "bf16" ? passes::ComputeType::BF16 : passes::ComputeType::F32;
+  passes.addPass(passes::createPrecisionPass(precision));
+}
+
+void addStep(PassManager &passes, const CompileOptions &options) {
+  passes::AutodiffPassOptions autodiff;
+  if (options.mode == Mode::Infer)
+    autodiff.modes.assign({std::string("infer"), std::string("evaluate")});
+  autodiff.optimizer = options.optimizer;
+  autodiff.hyperparameters.assign(options.optimizerSettings.begin(), options.optimizerSettings.end());
+  autodiff.clipNorm = options.clipNorm;
+  passes.addPass(passes::createAutodiffPass(autodiff));
+  // Gradient rules leave multiplications by one, casts there and back, and computations that stand twice.
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(passes::createVerifyStepPass());
+}
+
+void addPlan(PassManager &passes, const CompileOptions &options) {
+  // On whole steps: a layout is chosen for gradients and updates as for the forward pass.
+  passes::PlanDataParallelPassOptions plan;
+  plan.ranks = options.ranks;
+  passes.addPass(passes::createPlanDataParallelPass(plan));
+}
+
+void addPartitioned(PassManager &passes, const CompileOptions &options) {
+  passes.addPass(passes::createPartitionPass());
+  passes.addPass(passes::createVerifyPartitionedPass());
+  // Needs every collective; before fuse, which keeps each value as early as it finds it.
+  passes::BucketPassOptions bucket;
+  bucket.bytes = options.bucketBytes;
+  passes.addPass(passes::createBucketPass(bucket));
+}
+
+void addFused(PassManager &passes, const CompileOptions &) {
+  // After partition: kernels are made for local shapes, and no group reaches across a collective.
+  passes.addPass(passes::createFusePass());
+}
+
+void addRt(PassManager &passes, const CompileOptions &options) {
+  passes.addPass(passes::createLowerPass());
+  // Last of all passes: it needs every buffer and the order of every instruction.
+  passes::WorkspaceQuery query;
+  if (options.workspaceBytes)
+    query = [&options](const program::InstructionT &call, std::string &reason) -> int64_t {
+      llvm::Expected<int64_t> bytes = options.workspaceBytes(call, options.threads);
+      if (bytes)
+        return *bytes;
+      reason = llvm::toString(bytes.takeError());
+      return -1;
+    };
+  passes.addPass(passes::createMemoryPass(query));
+  passes::VerifyLoweredPassOptions placed;
+  placed.placed = true;
+  passes.addPass(passes::createVerifyLoweredPass(placed));
+}
+
+struct PhasePasses {
+  Phase phase;
+  void (*add)(PassManager &, const CompileOptions &);
+};
+constexpr PhasePasses kPhasePasses[] = {{Phase::Specialized, addSpecialized}, {Phase::Step, addStep},
+                                        {Phase::Plan, addPlan},               {Phase::Partitioned, addPartitioned},
+                                        {Phase::Fused, addFused},             {Phase::Rt, addRt}};
+
+/// Runs the phases after `begin`, up to and including `end`.
+LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(true);
+  for (const PhasePasses &phase : kPhasePasses)
+    if (phase.phase > begin && phase.phase <= end)
+      phase.add(passes, options);
+  return passes.run(module);
+}
+
+//===----------------------------------------------------------------------===//
+// From rt to a payload
+//===----------------------------------------------------------------------===//
+
+/// Every kernel of the module as one shared object; `entries` says what each rt.define became.
+FailureOr<std::string> buildKernels(ModuleOp module, const CompileOptions &options,
+                                    std::map<std::string, codegen::KernelEntry> &entries, std::string &cpuFeatures) {
+  codegen::CodegenOptions codegenOptions;
+  codegenOptions.cpu = options.cpu;
+  codegen::KernelLibraryBuilder builder(module.getContext(), codegenOptions);
+  for (auto define : module.getOps<rt::DefineOp>()) {
+    auto fusions = define.getBody().getOps<nn::FusionOp>();
+    SmallVector<MemRefType> arguments;
+    for (Type type : define.getArguments().getAsValueRange<TypeAttr>())
+      arguments.push_back(cast<MemRefType>(type));
+    FailureOr<codegen::Kernel> kernel = builder.add(*fusions.begin(), arguments);
+    if (failed(kernel))
+      return failure();
+    entries[define.getSymName().str()] = {kernel->symbol, kernel->parallelExtent};
+  }
+  cpuFeatures = builder.getFeatures();
+  return builder.build();
+}
+
+/// Fails where a rank needs more than it may use, with the figures.
+LogicalResult checkMemoryLimit(ModuleOp module, const CompileOptions &options,
+                               const program::ExecutableT &executable) {
+  if (options.memoryLimitBytes == 0)
+    return success();
+  for (const auto &program : executable.programs) {
+    int64_t bytes = static_cast<int64_t>(program->private_bytes + program->shared_bytes);
+    if (bytes > options.memoryLimitBytes)
+      return module.emitError("the plan does not fit: a rank needs ")
+             << bytes << " bytes in mode " << program::EnumNameMode(program->mode) + 1 << ", "
+             << bytes - options.memoryLimitBytes << " more than --memory-limit=" << options.memoryLimitBytes
+             << "; lower --batch, or use more ranks";
+  }
+  return success();
+}
+
+std::string_view view(const std::string &text) { return {text.data(), text.size()}; }
+
+/// Samples that are sequences of ids: how many each has.
+int64_t tokensPerSample(const program::ExecutableT &executable) {
+  for (const auto &program : executable.programs)
+    for (const auto &buffer : program->buffers)
+      if (buffer->kind == program::BufferKind::kInput)
+        return buffer->element_type == program::ElementType::kI32 && buffer->global_shape.size() == 2
+                   ? buffer->global_shape[1]
+                   : 0;
+  return 0;
+}
+
+} // namespace
+
+void pdc::pipeline::registerDialects(DialectRegistry &registry) {
+  registry.insert<nn::NNDialect, dist::DistDialect, rt::RtDialect>();
+  codegen::registerCodegenDialects(registry);
+}
+
+LogicalResult pdc::pipeline::runPhases(ModuleOp module, const CompileOptions &options, Phase last) {
+  return runBetween(module, options, Phase::Model, last);
+}
+
+FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions &options) {
+  std::string modelText;
+  llvm::raw_string_ostream(modelText) << module;
+  // Names of dimensions stand in the model, layouts in the plan: both are gone from the rt form.
+  if (failed(runBetween(module, options, Phase::Model, Phase::Specialized)))
+    return failure();
+  DimensionNames names = collectDimensionNames(module);
+  if (failed(runBetween(module, options, Phase::Specialized, Phase::Plan)))
+    return failure();
+  std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);
+  std::string modelName = "model";
+  if (auto name = module->getAttrOfType<StringAttr>("nn.model_name"))
+    modelName = name.str();
+  if (failed(runBetween(module, options, Phase::Plan, Phase::Rt)))
+    return failure();
+
+  program::ExecutableT executable;
+  codegen::RankProgramsOptions programOptions;
+  FailureOr<std::string> kernels = buildKernels(module, options, programOptions.kernels, executable.cpu_features);
+  if (failed(kernels) || failed(codegen::writeRankPrograms(module, programOptions, executable)))
+    return failure();
+  executable.model = modelName;
+  executable.compiler_version = kCompilerVersion;
+  executable.threads = options.threads;
+  executable.precision = options.precision;
+  executable.optimizer = options.mode == Mode::Train ? options.optimizer : "";
+  executable.tokens_per_sample = tokensPerSample(executable);
+  if (failed(checkMemoryLimit(module, options, executable)))
+    return failure();
+
+  std::string programs = program::WriteExecutable(executable);
+  auto table = program::ReadExecutable(view(programs));
+  absl::Status checked = table.ok() ? program::CheckExecutable(**table) : table.status();
+  if (!checked.ok())
+    return module.emitError("the compiler made a program that does not pass its own check: ")
+           << std::string(checked.message());
+
+  int64_t batch = executable.programs.front()->batch;
+  llvm::json::Object report = plan::buildReport(
+      {executable, options.parallel, batch, std::move(layouts), /*decisions=*/{}, machine::local()});
+  Compiled compiled;
+  compiled.report = llvm::formatv("{0:2}", llvm::json::Value(std::move(report)));
+  compiled.payload = program::WritePayload({{program::kProgramSection, view(programs)},
+                                            {program::kKernelsSection, view(*kernels)},
+                                            {program::kReportSection, view(compiled.report)},
+                                            {program::kModelSection, view(modelText)}});
+  return compiled;
+}
+
+FailureOr<std::string> pdc::pipeline::describeProgram(const Compiled &compiled) {
+  auto sections = program::ReadPayload(view(compiled.payload));
+  if (!sections.ok())
+    return failure();
+  auto table = program::ReadExecutable(sections->at(program::kProgramSection));
+  if (!table.ok())
+    return failure();
+  return program::DumpExecutable(**table);
+}

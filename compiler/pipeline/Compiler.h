@@ -1,0 +1,42 @@
+//===- Compiler.h - from a model to an executable's payload -----*- C++ -*-===//
+//
+// The phases in order. Nothing else in pdc knows the order.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PDC_COMPILER_PIPELINE_COMPILER_H
+#define PDC_COMPILER_PIPELINE_COMPILER_H
+
+#include "compiler/pipeline/Options.h"
+#include "llvm/Support/LogicalResult.h"
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+
+namespace mlir {
+class DialectRegistry;
+class ModuleOp;
+} // namespace mlir
+
+namespace pdc::pipeline {
+
+/// What a context needs to parse and compile models.
+void registerDialects(mlir::DialectRegistry &registry);
+
+struct Compiled {
+  std::string payload; // see runtime/program/container.h
+  std::string report;  // JSON, as in the payload
+};
+
+/// Runs the phases after `Phase::Model` up to and including `last` on `module`, in place. Errors are
+/// diagnostics.
+llvm::LogicalResult runPhases(mlir::ModuleOp module, const CompileOptions &options, Phase last);
+
+/// All phases, then code generation and the checks that every program passes before it is written.
+/// `module` holds the `rt` form afterwards.
+llvm::FailureOr<Compiled> compile(mlir::ModuleOp module, const CompileOptions &options);
+
+/// The text that `--to=program` prints: instructions, buffers, sizes.
+llvm::FailureOr<std::string> describeProgram(const Compiled &compiled);
+
+} // namespace pdc::pipeline
+
+#endif // PDC_COMPILER_PIPELINE_COMPILER_H

@@ -1,0 +1,58 @@
+//===- Layouts.cpp - the layouts of a plan, for its report ----------------===//
+
+#include "compiler/pipeline/Layouts.h"
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/NN.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::pipeline;
+
+static std::vector<std::string> strings(ArrayAttr array) {
+  std::vector<std::string> texts;
+  if (array)
+    for (StringRef text : array.getAsValueRange<StringAttr>())
+      texts.push_back(text.str());
+  return texts;
+}
+
+DimensionNames pdc::pipeline::collectDimensionNames(ModuleOp module) {
+  DimensionNames names;
+  module.walk([&](Operation *op) {
+    if (auto param = dyn_cast<nn::ParamOp>(op))
+      names[param.getName().str()] = strings(param.getDimsAttr());
+    if (auto state = dyn_cast<nn::StateOp>(op))
+      names[state.getName().str()] = strings(state.getDimsAttr());
+    if (auto model = dyn_cast<nn::ModelOp>(op))
+      for (unsigned i = 0; i < model.getNumArguments(); ++i)
+        if (auto name = model.getArgAttrOfType<StringAttr>(i, "nn.name"))
+          names[name.str()] = strings(model.getArgAttrOfType<ArrayAttr>(i, "nn.dims"));
+  });
+  return names;
+}
+
+std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, const DimensionNames &names) {
+  std::vector<plan::LayoutRow> rows;
+  auto steps = module.getOps<nn::StepOp>();
+  if (steps.empty())
+    return rows;
+  nn::StepOp step = *steps.begin();
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    auto role = step.getArgAttrOfType<StringAttr>(i, "nn.role");
+    auto name = step.getArgAttrOfType<StringAttr>(i, "nn.name");
+    auto layout = step.getArgAttrOfType<dist::LayoutAttr>(i, dist::kLayoutAttr);
+    if (!role || !name || !layout || (role != "parameter" && role != "state" && role != "input"))
+      continue;
+    plan::LayoutRow row;
+    row.value = name.str();
+    llvm::append_range(row.shape, cast<RankedTensorType>(step.getArgument(i).getType()).getShape());
+    if (auto found = names.find(row.value); found != names.end())
+      row.dimensionNames = found->second;
+    for (Attribute axes : layout.getDims())
+      row.axes.push_back(strings(cast<ArrayAttr>(axes)));
+    row.partialAxes = strings(layout.getSum());
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}

@@ -1,0 +1,58 @@
+//===- Options.h - what a compilation is asked for --------------*- C++ -*-===//
+#ifndef PDC_COMPILER_PIPELINE_OPTIONS_H
+#define PDC_COMPILER_PIPELINE_OPTIONS_H
+
+#include "compiler/plan/ParallelSpec.h"
+#include "llvm/Support/Error.h"
+#include "runtime/program/program_generated.h"
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pdc::pipeline {
+
+/// Of pdc and of what it writes.
+inline constexpr char kCompilerVersion[] = "0.1.0";
+
+enum class Phase { Model, Specialized, Step, Plan, Partitioned, Fused, Rt, Program };
+
+struct PhaseDescription {
+  Phase phase;
+  const char *name;        // of --to
+  const char *description; // one line
+};
+
+/// In order.
+extern const PhaseDescription kPhases[8];
+
+std::optional<Phase> parsePhase(const std::string &name);
+
+enum class Mode { Train, Infer };
+
+struct CompileOptions {
+  std::optional<int64_t> batch; // of the whole job; empty: the model's own
+  int64_t ranks = 1;
+  plan::ParallelSpec parallel;
+  std::string precision = "f32"; // f32, bf16
+  Mode mode = Mode::Train;
+
+  std::string optimizer = "adamw";
+  std::vector<std::string> optimizerSettings; // hyperparameters, "beta1=0.9"; the optimizer's defaults where not set
+  double clipNorm = 0; // 0: gradients are not clipped
+
+  int64_t bucketBytes = 25'000'000; // gradient buckets, as PyTorch DDP's default
+  int64_t memoryLimitBytes = 0;     // per rank; 0: none
+  int threads = 1;                  // per rank
+
+  std::string cpu = "host"; // LLVM's name of the processor that kernels are made for
+
+  /// Bytes of workspace that a library call needs, or why the call cannot be made; asked of the runtime's kernels.
+  /// Empty: none are planned.
+  std::function<llvm::Expected<int64_t>(const program::InstructionT &, int threads)> workspaceBytes;
+};
+
+} // namespace pdc::pipeline
+
+#endif // PDC_COMPILER_PIPELINE_OPTIONS_H
