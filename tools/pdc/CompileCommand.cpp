@@ -1,0 +1,228 @@
+//===- CompileCommand.cpp - pdc MODEL -o EXE ------------------------------===//
+
+#include "CLI/CLI.hpp"
+#include "compiler/codegen/executable/ExecutableWriter.h"
+#include "compiler/pipeline/Compiler.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "runtime/kernels/library.h"
+#include "tools/pdc/Commands.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace pdc;
+using namespace pdc::tool;
+
+namespace {
+
+/// Everything that the command line can say about a compilation, as it was said.
+struct Arguments {
+  std::string model, output, to, parallel = "auto", mode = "train", backend = "cpu", reportPath;
+  int64_t batch = 0;
+  uint64_t memoryLimit = 0, bucketBytes = 25'000'000;
+  pipeline::CompileOptions options;
+  // Accepted so that they answer "not supported yet" rather than "unknown option".
+  std::string cluster, schedule, costModel, layout, search, planIn, planOut;
+  int64_t microBatches = 1;
+};
+
+/// The first option that asks for what this version cannot do.
+std::string unsupported(const Arguments &arguments) {
+  auto given = [](const char *option, const std::string &value) {
+    return value.empty() ? "" : std::string(option) + "=" + value + " is not supported yet";
+  };
+  if (arguments.backend != "cpu")
+    return given("--backend", arguments.backend) + ": this version makes executables for CPUs";
+  if (arguments.microBatches != 1)
+    return "--micro-batches=" + std::to_string(arguments.microBatches) +
+           " is not supported yet: it comes with pipelines";
+  for (const auto &[option, value] : {std::pair("--cluster", &arguments.cluster),
+                                      {"--schedule", &arguments.schedule},
+                                      {"--cost-model", &arguments.costModel},
+                                      {"--layout", &arguments.layout},
+                                      {"--search", &arguments.search},
+                                      {"--plan-in", &arguments.planIn},
+                                      {"--plan-out", &arguments.planOut}})
+    if (std::string message = given(option, *value); !message.empty())
+      return message;
+  return "";
+}
+
+/// Parses the model with diagnostics that show the line of the file; text only: the bytecode reader is not
+/// made for files from outside.
+mlir::OwningOpRef<mlir::ModuleOp> parseModel(const std::string &path, llvm::SourceMgr &sources,
+                                             mlir::MLIRContext &context) {
+  std::string error;
+  auto file = mlir::openInputFile(path, &error);
+  if (!file) {
+    fail(error);
+    return nullptr;
+  }
+  if (file->getBuffer().starts_with("ML\xefR")) {
+    fail(path + ": this is MLIR bytecode; give the model as text");
+    return nullptr;
+  }
+  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  return mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+}
+
+int writeText(const std::string &path, const std::string &text) {
+  std::string error;
+  auto file = mlir::openOutputFile(path, &error);
+  if (!file)
+    return fail(error);
+  file->os() << text << "\n";
+  file->keep();
+  return 0;
+}
+
+int printPhase(mlir::ModuleOp module, const Arguments &arguments, pipeline::Phase phase) {
+  std::string text;
+  if (phase == pipeline::Phase::Program) {
+    auto compiled = pipeline::compile(module, arguments.options);
+    if (mlir::failed(compiled))
+      return 1;
+    auto description = pipeline::describeProgram(*compiled);
+    if (mlir::failed(description))
+      return 1;
+    text = *description;
+  } else {
+    if (mlir::failed(pipeline::runPhases(module, arguments.options, phase)))
+      return 1;
+    llvm::raw_string_ostream os(text);
+    module.print(os, mlir::OpPrintingFlags().elideLargeElementsAttrs(64));
+  }
+  return writeText(arguments.output.empty() ? "-" : arguments.output, text);
+}
+
+int compile(Arguments &arguments) {
+  if (std::string message = unsupported(arguments); !message.empty())
+    return fail(message);
+  pipeline::Phase last = pipeline::Phase::Program;
+  if (!arguments.to.empty()) {
+    auto phase = pipeline::parsePhase(arguments.to);
+    if (!phase) {
+      std::string names;
+      for (const auto &description : pipeline::kPhases)
+        names += std::string(names.empty() ? "" : ", ") + description.name;
+      return fail("--to=" + arguments.to + ": there is no such phase; the phases are " + names);
+    }
+    last = *phase;
+  } else if (arguments.output.empty()) {
+    return fail("no output: give -o EXECUTABLE, or --to=PHASE to see a phase");
+  }
+
+  pipeline::CompileOptions &options = arguments.options;
+  if (arguments.batch > 0)
+    options.batch = arguments.batch;
+  options.mode = arguments.mode == "infer" ? pipeline::Mode::Infer : pipeline::Mode::Train;
+  options.bucketBytes = static_cast<int64_t>(arguments.bucketBytes);
+  options.memoryLimitBytes = static_cast<int64_t>(arguments.memoryLimit);
+  auto parallel = plan::parseParallelSpec(arguments.parallel, options.ranks);
+  if (!parallel)
+    return fail(llvm::toString(parallel.takeError()));
+  options.parallel = *parallel;
+  options.workspaceBytes = [](const program::InstructionT &instruction, int threads) -> llvm::Expected<int64_t> {
+    auto bytes = kernels::WorkspaceBytes(instruction, threads);
+    if (bytes.ok())
+      return *bytes;
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), std::string(bytes.status().message()).c_str());
+  };
+
+  mlir::DialectRegistry registry;
+  pipeline::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  mlir::SourceMgrDiagnosticHandler diagnostics(sources, &context, llvm::errs());
+  mlir::OwningOpRef<mlir::ModuleOp> module = parseModel(arguments.model, sources, context);
+  if (!module)
+    return 1;
+  if (!arguments.to.empty())
+    return printPhase(*module, arguments, last);
+
+  auto compiled = pipeline::compile(*module, options);
+  if (mlir::failed(compiled))
+    return 1;
+  if (llvm::Error error = codegen::writeExecutable(embeddedLauncher(), compiled->payload, arguments.output))
+    return fail(llvm::toString(std::move(error)));
+  return arguments.reportPath.empty() ? 0 : writeText(arguments.reportPath, compiled->report);
+}
+
+} // namespace
+
+void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
+  auto arguments = std::make_shared<Arguments>();
+  Arguments &a = *arguments;
+  pipeline::CompileOptions &o = a.options;
+
+  CLI::Option *model =
+      app.add_option("MODEL", a.model, "The model, MLIR text in the nn dialect (docs/tutorial.md)");
+  app.add_option("-o,--output", a.output, "The executable to write; with --to, a text file");
+
+  app.add_option("--batch", a.batch, "Samples of a step, over all ranks: binds the model's '?'")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--ranks", o.ranks, "Ranks that the executable runs on")->check(CLI::Range(1, 65536));
+  app.add_option("--parallel", a.parallel,
+                 "How to split the work: data, or data=N (auto: only with one rank)");
+  app.add_option("--precision", o.precision, "Of activations and compute; parameters stay f32")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--mode", a.mode, "train (also makes eval, infer and verify) or infer")
+      ->check(CLI::IsMember({"train", "infer"}));
+  app.add_option("--threads", o.threads, "Threads of each rank")->check(CLI::Range(1, 1024));
+  app.add_option("--cpu", o.cpu, "Processor to make kernels for: host, or a name of LLVM such as x86-64-v3");
+  app.add_option("--bucket-bytes", a.bucketBytes, "Gradients of about so many bytes are reduced together")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--memory-limit", a.memoryLimit,
+                 "Bytes that a rank may use (suffixes kb, mb, gb, kib, mib, gib)")
+      ->transform(CLI::AsSizeValue(false));
+
+  auto *optimizer = app.add_option_group("Optimizer");
+  optimizer->add_option("--optimizer", o.optimizer, "sgd, momentum, adam, adamw, lars or lamb")
+      ->check(CLI::IsMember({"sgd", "momentum", "adam", "adamw", "lars", "lamb"}));
+  // Each optimizer checks which of these it has and what values they can take.
+  for (const auto &[option, setting, description] :
+       {std::tuple("--weight-decay", "weight_decay", "Weight decay; not of parameters of rank 0 and 1"),
+        {"--momentum", "momentum", "Momentum (momentum, lars)"},
+        {"--nesterov", "nesterov", "1: Nesterov's momentum (momentum, lars)"},
+        {"--beta1", "beta1", "Decay of the first moment (adam, adamw, lamb)"},
+        {"--beta2", "beta2", "Decay of the second moment (adam, adamw, lamb)"},
+        {"--epsilon", "epsilon", "Added to denominators"},
+        {"--trust-coefficient", "trust_coefficient", "Trust coefficient (lars)"}}) {
+    std::string name = setting;
+    optimizer->add_option_function<double>(
+        option,
+        [&o, name](const double &value) {
+          o.optimizerSettings.push_back(name + "=" + llvm::formatv("{0}", llvm::format("%.17g", value)).str());
+        },
+        description);
+  }
+  optimizer->add_option("--clip-norm", o.clipNorm, "Largest global norm of the gradients; 0: not clipped")
+      ->check(CLI::NonNegativeNumber);
+
+  auto *inspect = app.add_option_group("Inspection");
+  inspect->add_option("--to", a.to,
+                      "Stop after a phase and print it: model, specialized, step, plan, partitioned, fused, "
+                      "rt, program");
+  inspect->add_option("--report", a.reportPath, "Also write the plan's report, JSON");
+
+  auto *toCome = app.add_option_group("Not supported yet");
+  toCome->add_option("--backend", a.backend, "cpu; cuda is to come");
+  toCome->add_option("--cluster", a.cluster, "Cluster description");
+  toCome->add_option("--micro-batches", a.microBatches, "Micro-batches of a step");
+  toCome->add_option("--schedule", a.schedule, "Pipeline schedule");
+  toCome->add_option("--cost-model", a.costModel, "Cost model of the search");
+  toCome->add_option("--layout", a.layout, "Layout rules dim:axis,...");
+  toCome->add_option("--search", a.search, "Search algorithm");
+  toCome->add_option("--plan-in", a.planIn, "Compile this plan");
+  toCome->add_option("--plan-out", a.planOut, "Write the plan");
+
+  app.callback([arguments, model, &action] {
+    if (model->count() > 0)
+      action = [arguments] { return compile(*arguments); };
+  });
+}

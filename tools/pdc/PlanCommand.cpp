@@ -1,0 +1,79 @@
+//===- PlanCommand.cpp - pdc plan EXE -------------------------------------===//
+
+#include "CLI/CLI.hpp"
+#include "compiler/codegen/executable/ExecutableWriter.h"
+#include "compiler/plan/Report.h"
+#include "runtime/program/container.h"
+#include "tools/pdc/Commands.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace pdc;
+using namespace pdc::tool;
+
+namespace {
+
+struct Arguments {
+  std::string executable, format = "table", output = "-";
+};
+
+int showPlan(const Arguments &arguments) {
+  if (arguments.format == "html" || arguments.format == "trace")
+    return fail("--format=" + arguments.format + " is not supported yet; table and json are");
+  llvm::Expected<std::string> payload = codegen::readPayloadOfExecutable(arguments.executable);
+  if (!payload)
+    return fail(llvm::toString(payload.takeError()));
+  auto sections = program::ReadPayload(*payload);
+  if (!sections.ok())
+    return fail(arguments.executable + ": " + std::string(sections.status().message()));
+  auto section = sections->find(program::kReportSection);
+  if (section == sections->end())
+    return fail(arguments.executable + ": it carries no plan report");
+  llvm::StringRef text(section->second.data(), section->second.size());
+  llvm::Expected<llvm::json::Value> report = llvm::json::parse(text);
+  if (!report || !report->getAsObject()) {
+    std::string why = report ? "not a JSON object" : llvm::toString(report.takeError());
+    return fail(arguments.executable + ": its plan report is damaged: " + why);
+  }
+
+  std::error_code code;
+  llvm::raw_fd_ostream os(arguments.output, code);
+  if (code)
+    return fail(arguments.output + ": " + code.message());
+  if (arguments.format == "json")
+    os << text << "\n";
+  else
+    plan::printTable(*report->getAsObject(), os);
+  os.flush();
+  if (os.has_error()) {
+    std::string why = os.error().message();
+    os.clear_error();
+    return fail(arguments.output + ": " + why);
+  }
+  return 0;
+}
+
+} // namespace
+
+void pdc::tool::addPlanCommand(CLI::App &app, Action &action) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App *plan = app.add_subcommand("plan", "Shows the plan that an executable carries");
+  plan->add_option("EXE", arguments->executable, "An executable made by pdc")->required();
+  plan->add_option("--format", arguments->format, "table or json")
+      ->check(CLI::IsMember({"table", "json", "html", "trace"}));
+  plan->add_option("-o,--output", arguments->output, "Where to write; standard output if not given");
+  plan->callback([arguments, &action] { action = [arguments] { return showPlan(*arguments); }; });
+}
+
+void pdc::tool::addCommandsToCome(CLI::App &app, Action &action) {
+  for (const auto &[name, description] : {std::pair("compare", "Every preset side by side on one cluster"),
+                                          {"simulate", "Runs a plan on a described cluster, in simulation"},
+                                          {"profile", "Measures devices and links, under mpiexec"},
+                                          {"import", "Models of other formats"},
+                                          {"place", "Plans published profile graphs"}}) {
+    CLI::App *command = app.add_subcommand(name, std::string(description) + " (not supported yet)");
+    command->allow_extras();
+    std::string message = std::string("pdc ") + name + " is not supported yet";
+    command->callback([message, &action] { action = [message] { return fail(message); }; });
+  }
+}
