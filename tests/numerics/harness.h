@@ -1,0 +1,55 @@
+// Compiles a model and runs it on ranks that are threads of this process, on data that is a pure function of a seed:
+// what the tests of numbers are written with.
+#ifndef PDC_TESTS_NUMERICS_HARNESS_H_
+#define PDC_TESTS_NUMERICS_HARNESS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiler/pipeline/Options.h"
+
+namespace pdc::numerics {
+
+using Tensor = std::vector<double>;
+
+// How a field of the batch is made. Its value at step s is the stream "golden.<field>.<s>" of runtime/train/initialize.h.
+struct Field {
+  enum class Kind { kNormal, kIds } kind = Kind::kNormal;
+  int64_t count = 0;          // kIds: ids are in [0, count)
+  double masked_below = -1;   // kIds: where the stream "golden.masked.<s>" is not below this, the id is -100; -1: nowhere
+};
+
+struct Job {
+  std::string model;  // path, or the text of a model if it contains a newline
+  int64_t batch = 1;
+  int ranks = 1;
+  int steps = 1;
+  double learning_rate = 1e-3;
+  uint64_t parameter_seed = 42;
+  uint64_t data_seed = 7;
+  std::map<std::string, Field> fields;  // by the name of the model's argument; normal where not named
+  pipeline::CompileOptions options;     // batch, ranks and parallel are set from the above
+  bool gradients = false;               // also run the gradient program before each step
+};
+
+struct Result {
+  std::string error;                                   // empty when all went well
+  std::vector<double> losses;                          // per step
+  std::vector<std::map<std::string, Tensor>> gradients;  // per step, by parameter
+  std::map<std::string, Tensor> parameters;            // after the last step
+  std::map<std::string, Tensor> state;
+  uint64_t bits = 0;                                   // hash of every persistent buffer of rank 0 after the last step
+  int64_t arena_bytes = 0;                             // of rank 0
+};
+
+Result Run(const Job& job);
+
+// Largest |a - b| over the tensor, divided by the largest |b|.
+double RelativeDifference(const Tensor& a, const Tensor& b);
+
+}  // namespace pdc::numerics
+
+#endif  // PDC_TESTS_NUMERICS_HARNESS_H_
