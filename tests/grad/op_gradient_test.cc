@@ -31,7 +31,7 @@ TEST_P(OpGradient, IsThatOfJax) {
   job.gradients = true;
   for (const auto& [name, count] : golden["ids"].items())
     job.fields[name] = {Field::Kind::kIds, count.get<int64_t>()};
-  Result result = Run(job);
+  Result result = RunJob(job);
   ASSERT_EQ(result.error, "");
   const double loss = golden["loss"];
   EXPECT_NEAR(result.losses[0], loss, 1e-4 * std::max(1.0, std::abs(loss)));

@@ -42,7 +42,7 @@ class DataParallel : public testing::TestWithParam<Case> {};
 TEST_P(DataParallel, LossesAndGradientsAreThoseOfOneRank) {
   Job one = JobOf(GetParam().model, 1), many = JobOf(GetParam().model, GetParam().ranks);
   one.gradients = many.gradients = true;
-  Result expected = Run(one), found = Run(many);
+  Result expected = RunJob(one), found = RunJob(many);
   ASSERT_EQ(expected.error, "");
   ASSERT_EQ(found.error, "");
   ASSERT_EQ(found.losses.size(), 20u);
@@ -67,7 +67,7 @@ TEST(Determinism, TwoRunsGiveTheSameBits) {
   for (const char* model : {"gpt_tiny", "resnet_tiny"}) {
     Job job = JobOf(model, 3);
     job.steps = 5;
-    Result first = Run(job), second = Run(job);
+    Result first = RunJob(job), second = RunJob(job);
     ASSERT_EQ(first.error, "");
     EXPECT_EQ(first.bits, second.bits) << model;
     EXPECT_EQ(first.losses, second.losses) << model;
@@ -91,7 +91,7 @@ nn.model @dropped(%x: tensor<?x32xf32>, %label: tensor<?xi32>) -> tensor<f32> {
   one.fields = {{"label", {Field::Kind::kIds, 10}}};
   Job three = one;
   three.ranks = 3;
-  Result expected = Run(one), found = Run(three);
+  Result expected = RunJob(one), found = RunJob(three);
   ASSERT_EQ(expected.error, "");
   ASSERT_EQ(found.error, "");
   for (size_t i = 0; i < expected.losses.size(); ++i)
@@ -102,7 +102,7 @@ TEST(Precision, Bf16StaysNearF32) {
   for (const char* model : {"gpt_tiny", "lenet", "resnet_tiny", "bert_tiny"}) {
     Job f32 = JobOf(model, 1), bf16 = JobOf(model, 2);
     bf16.options.precision = "bf16";
-    Result expected = Run(f32), found = Run(bf16);
+    Result expected = RunJob(f32), found = RunJob(bf16);
     ASSERT_EQ(expected.error, "") << model;
     ASSERT_EQ(found.error, "") << model;
     // bf16 keeps 8 bits: single losses of small batches are within a few percent.

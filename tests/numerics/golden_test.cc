@@ -44,7 +44,7 @@ TEST_P(GoldenLosses, AreThoseOfJaxAtEveryStep) {
   for (const auto& [name, value] : run["settings"].items())
     job.options.optimizerSettings.push_back(name + "=" + value.dump());
   job.gradients = true;
-  Result result = Run(job);
+  Result result = RunJob(job);
   ASSERT_EQ(result.error, "");
 
   for (const auto& [name, expected] : run["first_gradient_norms"].items()) {

@@ -166,7 +166,7 @@ absl::Status RunRank(const Job& job, exec::Session& session, Result* result) {
 
 }  // namespace
 
-Result Run(const Job& job) {
+Result RunJob(const Job& job) {
   Result result;
   Compilation compiled = Compile(job);
   if (compiled.payload.empty()) {

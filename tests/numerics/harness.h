@@ -45,7 +45,7 @@ struct Result {
   int64_t arena_bytes = 0;                             // of rank 0
 };
 
-Result Run(const Job& job);
+Result RunJob(const Job& job);
 
 // Largest |a - b| over the tensor, divided by the largest |b|.
 double RelativeDifference(const Tensor& a, const Tensor& b);
