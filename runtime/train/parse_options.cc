@@ -42,6 +42,10 @@ struct Texts {
   bool sequential = false;
 };
 
+// Integers from 1 and from 0, up to what every later computation holds; help names them in one word.
+CLI::Validator Positive() { return CLI::Range(int64_t{1}, kMaximum).description("POSITIVE"); }
+CLI::Validator Count() { return CLI::Range(int64_t{0}, kMaximum).description("NONNEGATIVE"); }
+
 void AddRuntimeOptions(CLI::App& app, Options& options) {
   app.add_option("--timeout", options.runtime.timeout_seconds,
                  "Seconds to wait for a peer before the job ends")
@@ -81,7 +85,7 @@ void AddCheckpointOptions(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--checkpoint", options.checkpoint, "Folder of checkpoints");
   app.add_option("--checkpoint-step", texts.checkpoint_step,
                  "The checkpoint to read; the newest if not given")
-      ->check(CLI::Range(int64_t{0}, kMaximum));
+      ->check(Count());
   app.add_option("--init-from", options.init_from, "Read parameters from a safetensors file")
       ->check(CLI::ExistingFile);
 }
@@ -90,20 +94,28 @@ void AddTrain(CLI::App& app, Options& options, Texts& texts) {
   AddDataOptions(app, options, texts, /*required=*/true);
   AddSeed(app, options);
   AddCheckpointOptions(app, options, texts);
-  const CLI::Range positive(int64_t{1}, kMaximum), count(int64_t{0}, kMaximum);
+  const CLI::Validator positive = Positive(), count = Count();
   app.add_option("--steps", options.steps, "Steps of the whole run, resumed steps included")
       ->required()
       ->check(positive);
   app.add_option("--lr", options.schedule.peak, "Learning rate")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--lr-schedule", texts.schedule)->check(OneOf(kSchedules))->capture_default_str();
-  app.add_option("--warmup-steps", options.schedule.warmup_steps, "Linear warm-up")->check(count);
+  app.add_option("--lr-schedule", texts.schedule, "How the rate goes on after warm-up")
+      ->check(OneOf(kSchedules))
+      ->capture_default_str();
+  app.add_option("--warmup-steps", options.schedule.warmup_steps, "Steps in which the rate grows to --lr")
+      ->check(count)
+      ->capture_default_str();
   app.add_option("--min-lr", options.schedule.minimum, "Where the schedule ends")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--lr-step-every", options.schedule.step_every, "Steps between drops of the step schedule")
-      ->check(positive);
-  app.add_option("--lr-gamma", options.schedule.gamma, "Factor of a drop")->check(CLI::Range(0.0, 1.0));
+      ->check(positive)
+      ->capture_default_str();
+  app.add_option("--lr-gamma", options.schedule.gamma, "Factor of a drop")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   app.add_option("--lr-scaling", texts.scaling, "linear: times batch / base batch")
       ->check(CLI::IsMember({"none", "linear"}))
       ->capture_default_str();
@@ -111,13 +123,16 @@ void AddTrain(CLI::App& app, Options& options, Texts& texts) {
       ->check(positive)
       ->capture_default_str();
   app.add_option("--every", options.checkpoint_every, "Steps between checkpoints; 0: one at the end")
-      ->check(count);
+      ->check(count)
+      ->capture_default_str();
   app.add_option("--keep", options.keep, "Checkpoints that stay")
       ->check(CLI::Range(1, 1 << 30))
       ->capture_default_str();
   app.add_flag("--resume", options.resume, "Continue from the newest checkpoint");
   app.add_option("--validation-data", options.data.validation_files, "Data for --eval-every")->delimiter(',');
-  app.add_option("--eval-every", options.eval_every, "Steps between validations; 0: none")->check(count);
+  app.add_option("--eval-every", options.eval_every, "Steps between validations; 0: none")
+      ->check(count)
+      ->capture_default_str();
   app.add_option("--eval-batches", options.eval_batches, "Batches of a validation; 0: all data")
       ->check(count)
       ->capture_default_str();
@@ -151,17 +166,21 @@ void AddInfer(CLI::App& app, Options& options, Texts& texts) {
 void AddBench(CLI::App& app, Options& options, Texts& texts) {
   AddDataOptions(app, options, texts, /*required=*/false);
   AddSeed(app, options);
-  app.add_option("--steps", options.steps, "Steps to measure")->check(CLI::Range(int64_t{1}, kMaximum));
-  app.add_option("--warmup", options.warmup, "Steps before")->check(CLI::Range(int64_t{0}, kMaximum));
+  app.add_option("--steps", options.steps, absl::StrCat("Steps to measure; ", kBenchSteps, " if not given"))
+      ->check(Positive());
+  app.add_option("--warmup", options.warmup, "Steps before, not measured")
+      ->check(Count())
+      ->capture_default_str();
   app.add_option("--json", options.json, "File for the result");
 }
 
 void AddVerify(CLI::App& app, Options& options, Texts& texts) {
   AddDataOptions(app, options, texts, /*required=*/false);
   AddSeed(app, options);
-  app.add_option("--steps", options.steps, "Steps to compare")->check(CLI::Range(int64_t{1}, kMaximum));
+  app.add_option("--steps", options.steps, "Steps to compare; 1 if not given")->check(Positive());
   app.add_option("--lr", options.schedule.peak, "Learning rate of the steps between")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--tolerance", texts.tolerance, "Largest relative difference; 1e-5 for f32, 2e-2 for bf16")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--json", options.json, "File for the result");

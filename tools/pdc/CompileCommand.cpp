@@ -127,11 +127,13 @@ int compile(Arguments &arguments) {
   if (!parallel)
     return fail(llvm::toString(parallel.takeError()));
   options.parallel = *parallel;
-  options.workspaceBytes = [](const program::InstructionT &instruction, int threads) -> llvm::Expected<int64_t> {
+  options.workspaceBytes = [](const program::InstructionT &instruction,
+                              int threads) -> llvm::Expected<int64_t> {
     auto bytes = kernels::WorkspaceBytes(instruction, threads);
     if (bytes.ok())
       return *bytes;
-    return llvm::createStringError(llvm::inconvertibleErrorCode(), std::string(bytes.status().message()).c_str());
+    return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                   std::string(bytes.status().message()).c_str());
   };
 
   mlir::DialectRegistry registry;
@@ -166,24 +168,33 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
 
   app.add_option("--batch", a.batch, "Samples of a step, over all ranks: binds the model's '?'")
       ->check(CLI::PositiveNumber);
-  app.add_option("--ranks", o.ranks, "Ranks that the executable runs on")->check(CLI::Range(1, 65536));
+  app.add_option("--ranks", o.ranks, "Ranks that the executable runs on")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
   app.add_option("--parallel", a.parallel,
                  "How to split the work: data, or data=N (auto: only with one rank)");
   app.add_option("--precision", o.precision, "Of activations and compute; parameters stay f32")
-      ->check(CLI::IsMember({"f32", "bf16"}));
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
   app.add_option("--mode", a.mode, "train (also makes eval, infer and verify) or infer")
-      ->check(CLI::IsMember({"train", "infer"}));
-  app.add_option("--threads", o.threads, "Threads of each rank")->check(CLI::Range(1, 1024));
-  app.add_option("--cpu", o.cpu, "Processor to make kernels for: host, or a name of LLVM such as x86-64-v3");
+      ->check(CLI::IsMember({"train", "infer"}))
+      ->capture_default_str();
+  app.add_option("--threads", o.threads, "Threads of each rank")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--cpu", o.cpu, "Processor to make kernels for: host, or a name of LLVM such as x86-64-v3")
+      ->capture_default_str();
   app.add_option("--bucket-bytes", a.bucketBytes, "Gradients of about so many bytes are reduced together")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
   app.add_option("--memory-limit", a.memoryLimit,
-                 "Bytes that a rank may use (suffixes kb, mb, gb, kib, mib, gib)")
+                 "Bytes that a rank may use; with a suffix, kb and kib are 1024 bytes, and so on")
       ->transform(CLI::AsSizeValue(false));
 
   auto *optimizer = app.add_option_group("Optimizer");
-  optimizer->add_option("--optimizer", o.optimizer, "sgd, momentum, adam, adamw, lars or lamb")
-      ->check(CLI::IsMember({"sgd", "momentum", "adam", "adamw", "lars", "lamb"}));
+  optimizer->add_option("--optimizer", o.optimizer, "How parameters move")
+      ->check(CLI::IsMember({"sgd", "momentum", "adam", "adamw", "lars", "lamb"}))
+      ->capture_default_str();
   // Each optimizer checks which of these it has and what values they can take.
   for (const auto &[option, setting, description] :
        {std::tuple("--weight-decay", "weight_decay", "Weight decay; not of parameters of rank 0 and 1"),
@@ -197,12 +208,14 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
     optimizer->add_option_function<double>(
         option,
         [&o, name](const double &value) {
-          o.optimizerSettings.push_back(name + "=" + llvm::formatv("{0}", llvm::format("%.17g", value)).str());
+          o.optimizerSettings.push_back(name + "=" +
+                                        llvm::formatv("{0}", llvm::format("%.17g", value)).str());
         },
         description);
   }
   optimizer->add_option("--clip-norm", o.clipNorm, "Largest global norm of the gradients; 0: not clipped")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 
   auto *inspect = app.add_option_group("Inspection");
   inspect->add_option("--to", a.to,
