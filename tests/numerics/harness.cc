@@ -183,8 +183,8 @@ Result RunJob(const Job& job) {
   for (int rank = 0; rank < job.ranks; ++rank)
     threads.emplace_back([&, rank] {
       comm::Communicator& communicator = *(*world)[rank];
-      device::CpuDevice device(job.options.threads);
-      auto session = exec::Session::Create(compiled.payload, device, communicator, exec::SessionOptions());
+      auto device = device::CreateCpuDevice(job.options.threads);
+      auto session = exec::Session::Create(compiled.payload, *device, communicator, exec::SessionOptions());
       absl::Status status = session.ok() ? RunRank(job, **session, rank == 0 ? &result : nullptr) : session.status();
       if (status.ok()) return;
       communicator.Abort(status);
