@@ -1,6 +1,7 @@
 // However many ranks share the batch, training gives the single-device losses; twice the same run gives the same bits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/numerics/harness.h"
@@ -48,8 +49,21 @@ TEST_P(DataParallel, LossesAndGradientsAreThoseOfOneRank) {
   ASSERT_EQ(found.losses.size(), 20u);
   for (size_t i = 0; i < expected.losses.size(); ++i)
     EXPECT_NEAR(found.losses[i], expected.losses[i], 1e-5 * std::abs(expected.losses[i])) << "at step " << i + 1;
+  // Some gradients are zero in exact arithmetic (that of a key's bias: softmax does not see it) and hold nothing but
+  // rounding, so differences count relative to the model's largest gradient too.
+  double largest = 0;
   for (const auto& [name, gradient] : expected.gradients[0])
-    EXPECT_LT(RelativeDifference(found.gradients[0][name], gradient), 1e-4) << name;
+    for (double value : gradient) largest = std::max(largest, std::abs(value));
+  for (const auto& [name, gradient] : expected.gradients[0]) {
+    const Tensor& other = found.gradients[0][name];
+    ASSERT_EQ(other.size(), gradient.size()) << name;
+    double own = 0, difference = 0;
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      own = std::max(own, std::abs(gradient[i]));
+      difference = std::max(difference, std::abs(gradient[i] - other[i]));
+    }
+    EXPECT_LT(difference, 1e-4 * std::max(own, 0.01 * largest)) << name;
+  }
 }
 
 std::vector<Case> Cases() {
