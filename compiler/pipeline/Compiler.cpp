@@ -26,6 +26,7 @@
 #include "runtime/program/container.h"
 #include "runtime/program/dump.h"
 #include "runtime/program/reader.h"
+#include "runtime/program/view.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -107,9 +108,9 @@ struct PhasePasses {
   Phase phase;
   void (*add)(PassManager &, const CompileOptions &);
 };
-constexpr PhasePasses kPhasePasses[] = {{Phase::Specialized, addSpecialized}, {Phase::Step, addStep},
-                                        {Phase::Plan, addPlan},               {Phase::Partitioned, addPartitioned},
-                                        {Phase::Fused, addFused},             {Phase::Rt, addRt}};
+constexpr PhasePasses kPhasePasses[] = {
+    {Phase::Specialized, addSpecialized}, {Phase::Step, addStep},   {Phase::Plan, addPlan},
+    {Phase::Partitioned, addPartitioned}, {Phase::Fused, addFused}, {Phase::Rt, addRt}};
 
 /// Runs the phases after `begin`, up to and including `end`.
 LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end) {
@@ -127,7 +128,8 @@ LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase b
 
 /// Every kernel of the module as one shared object; `entries` says what each rt.define became.
 FailureOr<std::string> buildKernels(ModuleOp module, const CompileOptions &options,
-                                    std::map<std::string, codegen::KernelEntry> &entries, std::string &cpuFeatures) {
+                                    std::map<std::string, codegen::KernelEntry> &entries,
+                                    std::string &cpuFeatures) {
   codegen::CodegenOptions codegenOptions;
   codegenOptions.cpu = options.cpu;
   codegen::KernelLibraryBuilder builder(module.getContext(), codegenOptions);
@@ -154,7 +156,7 @@ LogicalResult checkMemoryLimit(ModuleOp module, const CompileOptions &options,
     int64_t bytes = static_cast<int64_t>(program->private_bytes + program->shared_bytes);
     if (bytes > options.memoryLimitBytes)
       return module.emitError("the plan does not fit: a rank needs ")
-             << bytes << " bytes in mode " << program::EnumNameMode(program->mode) + 1 << ", "
+             << bytes << " bytes in mode " << StringRef(program::ModeName(program->mode)) << ", "
              << bytes - options.memoryLimitBytes << " more than --memory-limit=" << options.memoryLimitBytes
              << "; lower --batch, or use more ranks";
   }
@@ -203,7 +205,8 @@ FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions
 
   program::ExecutableT executable;
   codegen::RankProgramsOptions programOptions;
-  FailureOr<std::string> kernels = buildKernels(module, options, programOptions.kernels, executable.cpu_features);
+  FailureOr<std::string> kernels =
+      buildKernels(module, options, programOptions.kernels, executable.cpu_features);
   if (failed(kernels) || failed(codegen::writeRankPrograms(module, programOptions, executable)))
     return failure();
   executable.model = modelName;

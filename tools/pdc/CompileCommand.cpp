@@ -139,6 +139,8 @@ int compile(Arguments &arguments) {
   mlir::DialectRegistry registry;
   pipeline::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  // The line of the model says where; the whole op in its generic form would bury it.
+  context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   mlir::SourceMgrDiagnosticHandler diagnostics(sources, &context, llvm::errs());
   mlir::OwningOpRef<mlir::ModuleOp> module = parseModel(arguments.model, sources, context);

@@ -56,8 +56,12 @@ Expected<std::string> pdc::codegen::readPayloadOfExecutable(StringRef path) {
     return createStringError(buffer.getError(), "%s: %s", path.str().c_str(),
                              buffer.getError().message().c_str());
   Expected<std::unique_ptr<object::ObjectFile>> elf = object::ObjectFile::createELFObjectFile(**buffer);
-  if (!elf)
-    return inFile(path, elf.takeError());
+  if (!elf) {
+    consumeError(elf.takeError());
+    return createStringError(inconvertibleErrorCode(),
+                             "%s: not an executable made by pdc: it is no 64-bit ELF file",
+                             path.str().c_str());
+  }
   for (const object::SectionRef &section : (*elf)->sections()) {
     Expected<StringRef> name = section.getName();
     if (!name)
