@@ -7,8 +7,11 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "runtime/base/status.h"
+#include "runtime/program/reader.h"
+#include "runtime/program/view.h"
 #include "runtime/train/metrics.h"
 #include "runtime/train/program_io.h"
+#include "runtime/train/trace.h"
 
 namespace pdc::train {
 namespace {
@@ -24,6 +27,15 @@ absl::Status RunStep(exec::Session& session, program::Mode mode, const BatchBuil
   return session.Run(mode, step);
 }
 
+// What one run of the program computes on this rank, as its instructions state it.
+double FlopsOf(const program::Program& program) {
+  double flops = 0;
+  for (uint32_t i = 0; i < program::Size(program.instructions()); ++i) {
+    flops += program.instructions()->Get(i)->flops();
+  }
+  return flops;
+}
+
 }  // namespace
 
 double Median(std::vector<double> values) {
@@ -34,16 +46,23 @@ double Median(std::vector<double> values) {
 }
 
 absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, const BatchBuilder& batches,
-                                  int64_t warmup, int64_t steps, uint64_t seed) {
+                                  const BenchOptions& options) {
   BenchResult result;
-  for (int64_t step = 1; step <= warmup + steps; ++step) {
+  PDC_ASSIGN_OR_RETURN(const program::Program* program, session.program(mode));
+  TraceRecorder trace(*program, options.steps);
+  for (int64_t step = 1; step <= options.warmup + options.steps; ++step) {
+    if (!options.trace.empty() && step == options.warmup + 1) PDC_RETURN_IF_ERROR(trace.Start(session));
     // All ranks begin a step together, so that rank 0's time is that of the slowest.
     PDC_RETURN_IF_ERROR(session.communicator().Barrier(session.deadline()));
     const auto begin = std::chrono::steady_clock::now();
-    PDC_RETURN_IF_ERROR(RunStep(session, mode, batches, step, seed));
+    PDC_RETURN_IF_ERROR(RunStep(session, mode, batches, step, options.seed));
     const auto end = std::chrono::steady_clock::now();
-    if (step > warmup)
+    if (step > options.warmup)
       result.step_times_seconds.push_back(std::chrono::duration<double>(end - begin).count());
+  }
+  if (!options.trace.empty()) {
+    trace.Stop(session);
+    PDC_RETURN_IF_ERROR(trace.Write(options.trace, session));
   }
   const double batch = static_cast<double>(batches.inputs()[0].batch);
   result.median_seconds = Median(result.step_times_seconds);
@@ -52,6 +71,8 @@ absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, co
       result.samples_per_second * static_cast<double>(session.executable().tokens_per_sample());
   for (int rank = 0; rank < session.executable().ranks(); ++rank) {
     result.peak_memory_bytes.push_back(ArenaBytes(session.executable(), rank));
+    if (const program::Program* of_rank = program::FindProgram(session.executable(), rank, mode))
+      result.flops_per_step += FlopsOf(*of_rank);
   }
   return result;
 }
@@ -60,7 +81,8 @@ std::string ToJson(const BenchResult& result, const std::string& report) {
   nlohmann::ordered_json json = {{"step_time", result.median_seconds},
                                  {"step_times", result.step_times_seconds},
                                  {"samples_per_second", result.samples_per_second},
-                                 {"peak_memory", result.peak_memory_bytes}};
+                                 {"peak_memory", result.peak_memory_bytes},
+                                 {"flops_per_step", result.flops_per_step}};
   if (result.tokens_per_second > 0) json["tokens_per_second"] = result.tokens_per_second;
   const nlohmann::json plan = nlohmann::json::parse(report, nullptr, /*allow_exceptions=*/false);
   if (plan.is_object() && plan.contains("predicted") && plan["predicted"].is_object()) {

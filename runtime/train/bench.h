@@ -18,13 +18,21 @@ struct BenchResult {
   double median_seconds = 0;
   double samples_per_second = 0;
   double tokens_per_second = 0;             // 0 where samples are not token sequences
+  double flops_per_step = 0;                // floating-point operations of all ranks
   std::vector<uint64_t> peak_memory_bytes;  // the arenas of each rank
 };
 
-// Collective: runs `warmup` steps that do not count and then `steps` steps (train, or else infer) over the
-// data set in order, again from its beginning when it ends.
+struct BenchOptions {
+  int64_t warmup = 3;  // steps that do not count
+  int64_t steps = 10;
+  uint64_t seed = 0;
+  std::string trace;  // file for a Chrome trace of the measured steps; empty: none
+};
+
+// Collective: runs steps (train, or else infer) over the data set in order, again from its beginning when it
+// ends.
 absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, const BatchBuilder& batches,
-                                  int64_t warmup, int64_t steps, uint64_t seed);
+                                  const BenchOptions& options);
 
 // The JSON of `bench --json`. `report` is the plan report of the executable; predictions that it lacks are
 // left out.

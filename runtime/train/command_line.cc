@@ -201,8 +201,9 @@ class CommandRun {
 
   absl::StatusOr<int> RunBench() {
     PDC_RETURN_IF_ERROR(InitializeAll(session_, prepared_.mode, options_.seed));
-    PDC_ASSIGN_OR_RETURN(const BenchResult result, Bench(session_, prepared_.mode, *prepared_.batches,
-                                                         options_.warmup, options_.steps, options_.seed));
+    const BenchOptions bench = {options_.warmup, options_.steps, options_.seed, options_.trace};
+    PDC_ASSIGN_OR_RETURN(const BenchResult result,
+                         Bench(session_, prepared_.mode, *prepared_.batches, bench));
     PDC_RETURN_IF_ERROR(Deliver(ToText(result) + "\n", ToJson(result, environment_.report)));
     return 0;
   }

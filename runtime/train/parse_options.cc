@@ -171,6 +171,7 @@ void AddBench(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--warmup", options.warmup, "Steps before, not measured")
       ->check(Count())
       ->capture_default_str();
+  app.add_option("--trace", options.trace, "File for a Chrome trace of the measured steps on all ranks");
   app.add_option("--json", options.json, "File for the result");
 }
 

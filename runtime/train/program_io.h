@@ -59,7 +59,8 @@ absl::StatusOr<std::unique_ptr<BatchBuilder>> OpenBatches(const DataOptions& opt
                                                           bool overlapping_windows,
                                                           const program::Program& program);
 
-// Random samples for the inputs: standard normal numbers, and ids from 0 to 9.
+// Random samples for the inputs: standard normal numbers, and ids from 0 to 9, as far as the inputs allow
+// them.
 std::shared_ptr<const Dataset> MakeSyntheticDataset(const std::vector<InputSpec>& inputs, int64_t samples,
                                                     uint64_t seed);
 

@@ -1,4 +1,4 @@
-// The trace of a training run: the first steps of every rank in one Chrome trace file (see
+// The trace of a run: some steps of every rank in one Chrome trace file (see
 // runtime/base/trace.h).
 #ifndef PDC_RUNTIME_TRAIN_TRACE_H_
 #define PDC_RUNTIME_TRAIN_TRACE_H_
@@ -16,7 +16,7 @@ namespace pdc::train {
 
 class TraceRecorder {
  public:
-  // Records the first `steps` steps of `program`, which outlives the recorder.
+  // Records `steps` steps of `program`, from Start() on, which outlives the recorder.
   TraceRecorder(const program::Program& program, int64_t steps) : program_(program), steps_(steps) {}
 
   // Collective: ranks take their time origin at the same moment, since their clocks may differ.

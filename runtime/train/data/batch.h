@@ -26,6 +26,7 @@ struct InputSpec {
   int64_t batch = 0;  // samples of the global batch
   int64_t local_samples = 0;
   int64_t first_sample = 0;
+  int64_t id_bound = 0;  // ids must be below it, where the program looks them up in a table; 0: not known
 
   int64_t sample_elements() const { return ElementCount(sample_shape); }
   size_t sample_bytes() const { return sample_elements() * ElementBytes(type); }

@@ -348,7 +348,20 @@ TEST(Bench, WritesTheKeysOfTheInterface) {
   EXPECT_EQ(result["peak_memory"].size(), 2u);
   EXPECT_EQ(result["predicted_step_time"], 0.25);
   EXPECT_EQ(result["predicted_peak_memory"], json({1, 2}));
+  EXPECT_GE(result["flops_per_step"].get<double>(), 0);
   EXPECT_THAT(outcome.out, HasSubstr("median step"));
+}
+
+TEST(Bench, TracesTheMeasuredSteps) {
+  const std::string folder = TestFolder();
+  const Outcome outcome = RunCommand(
+      TokenModelImage(2, 4, 8), 2, {"bench", "--steps=2", "--warmup=3", "--trace=" + folder + "/trace.json"});
+  ASSERT_EQ(outcome.codes, std::vector<int>(2, 0)) << outcome.err;
+  std::vector<int> steps;
+  const json trace = json::parse(ReadFile(folder + "/trace.json"));
+  for (const json& event : trace["traceEvents"])
+    if (event["ph"] == "X") steps.push_back(event["args"]["step"]);
+  EXPECT_EQ(steps, (std::vector<int>{4, 5, 4, 5}));
 }
 
 TEST(Verify, FindsThatSplitGradientsEqualTheWholeOnes) {
