@@ -2,23 +2,18 @@
 // what it is about to run; the same rules hold for programs that another compiler made.
 //
 // Of each program:
-//   - a buffer lies inside its arena at a multiple of 64 bytes and holds its shape; a constant brings its
-//   bytes;
-//   - a view lies inside its buffer, has its element type (temporaries may be viewed as any) and writes no
-//   element twice;
-//   - a buffer is used only between first_use and last_use; buffers that overlap in memory are not both live
-//   at one
-//     instruction (inputs and scalar inputs are live from before the first instruction, outputs until after
-//     the last, persistent buffers and constants always);
-//   - what is read has been written: by an earlier instruction, or before the step (persistent, inputs,
-//   scalar
-//     inputs, constants); every output has been written at the end;
+//   - a buffer lies inside its arena at a multiple of 64 bytes and holds its shape; a constant brings its bytes;
+//   - a view lies inside its buffer, has its element type (temporaries may be viewed as any) and writes no element
+//     twice;
+//   - a buffer is used only between first_use and last_use; buffers that overlap in memory are not both live at one
+//     instruction (inputs and scalar inputs are live from before the first instruction, outputs until after the last,
+//     persistent buffers and constants always);
+//   - what is read has been written: by an earlier instruction, or before the step (persistent, inputs, scalar inputs,
+//     constants); every output has been written at the end;
 //   - a library call or a copy does not write what it reads;
-//   - collectives, sends and receives are ended by exactly one kCollectiveDone; until then nothing writes
-//   their
+//   - collectives, sends and receives are ended by exactly one kCollectiveDone; until then nothing writes their
 //     operands, and nothing reads what they write;
-//   - collectives work on dense views in the shared arena, with a valid group, root, and counts; a
-//   reference_gradient
+//   - collectives work on dense views in the shared arena, with a valid group, root, and counts; a reference_gradient
 //     program communicates with nobody.
 // Of each rank: it has at most one program per mode, it is a member of every group whose collectives it runs,
 // and a persistent buffer lies at the same place in all of its programs that share arenas, below everything

@@ -11,9 +11,9 @@ namespace pdc::train {
 
 //   rate
 //    |     ____                     constant
-//    |    /    `-.                  cosine: Loshchilov and Hutter, "SGDR", ICLR 2017, one half wave without
-//    restarts |   /        `-.               linear: a straight line down |  /            `--.___ step: times
-//    gamma every `step_every` steps
+//    |    /    `-.                  cosine: Loshchilov and Hutter, "SGDR", ICLR 2017, one half wave without restarts
+//    |   /        `-.               linear: a straight line down
+//    |  /            `--.___        step: times gamma every `step_every` steps
 //    +-+----+------------------ step
 //      1   warmup_steps      total_steps
 enum class ScheduleKind { kConstant, kCosine, kLinear, kStep };

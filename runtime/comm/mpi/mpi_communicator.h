@@ -3,8 +3,9 @@
 // Reductions are ours, because MPI promises no order and has no bf16: a buffer is cut into one slice per
 // rank, and each slice into pieces of at most 1 MiB. For each piece,
 //
-//   reduce_scatter   every rank sends its part of slice j to rank j, which adds all parts in the order of
-//   ranks all_gather       rank j sends slice j to all all_reduce       the two after each other
+//   reduce_scatter   every rank sends its part of slice j to rank j, which adds all parts in the order of ranks
+//   all_gather       rank j sends slice j to all
+//   all_reduce       the two after each other
 //
 // as Thakur, Rabenseifner and Gropp ("Optimization of collective communication operations in MPICH", 2005) do
 // for long vectors, with direct exchange: each rank sends and receives 2 (n-1)/n of the buffer. The bits are

@@ -1,9 +1,9 @@
 // Checkpoints of a training run. A folder holds
 //
-//   step-00001000/model.safetensors      parameters and model state under their model names, in the logical
-//   layout step-00001000/optimizer.safetensors  "optimizer.<slot>.<parameter>" step-00001000/state.json step,
-//   seed, data position, sizes and content hashes of the files, its own hash latest the name of the newest
-//   one
+//   step-00001000/model.safetensors      parameters and model state under their model names, in the logical layout
+//   step-00001000/optimizer.safetensors  "optimizer.<slot>.<parameter>"
+//   step-00001000/state.json             step, seed, data position, sizes and content hashes of the files, its own hash
+//   latest                               the name of the newest one
 //
 // A checkpoint is written under a temporary name, flushed to the disk and renamed, then `latest` is replaced
 // the same way: whatever happens, what `latest` names is whole. Nothing of a checkpoint whose size or hash is
