@@ -38,7 +38,7 @@ std::string Describe(const Operation& operation) {
            std::to_string(operation.peer) + " with tag " + std::to_string(operation.tag);
   }
   if (operation.kind != OperationKind::kBarrier) {
-    text += " of " + std::to_string(operation.count) + " " + ElementName(operation.type);
+    text += " of " + std::to_string(operation.count) + " " + std::string(ElementName(operation.type));
   }
   return text + " over ranks " + RankList(operation.group->ranks());
 }
@@ -208,7 +208,7 @@ absl::StatusOr<std::unique_ptr<Pending>> AsyncCommunicator::Start(Operation* ope
 absl::Status AsyncCommunicator::CheckCollective(Operation& operation) const {
   const std::string name = OperationName(operation.kind);
   const size_t element = ElementBytes(operation.type);
-  if (element == 0) return absl::InvalidArgumentError(name + ": unknown " + ElementName(operation.type));
+  if (element == 0) return absl::InvalidArgumentError(name + ": unknown " + std::string(ElementName(operation.type)));
   const auto members = static_cast<size_t>(operation.group->size());
   if (operation.kind == OperationKind::kAllGather || operation.kind == OperationKind::kReduceScatter) {
     if (operation.counts.size() != members) {

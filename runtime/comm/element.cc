@@ -125,49 +125,6 @@ void ReduceWith(ReduceOp op, const void* const* sources, int source_count, void*
 
 }  // namespace
 
-size_t ElementBytes(ElementType type) {
-  switch (type) {
-    case ElementType::kF64:
-    case ElementType::kI64:
-      return 8;
-    case ElementType::kF32:
-    case ElementType::kI32:
-      return 4;
-    case ElementType::kBF16:
-    case ElementType::kF16:
-      return 2;
-    case ElementType::kI8:
-    case ElementType::kU8:
-    case ElementType::kI1:
-      return 1;
-  }
-  return 0;
-}
-
-std::string ElementName(ElementType type) {
-  switch (type) {
-    case ElementType::kF32:
-      return "f32";
-    case ElementType::kF64:
-      return "f64";
-    case ElementType::kBF16:
-      return "bf16";
-    case ElementType::kF16:
-      return "f16";
-    case ElementType::kI32:
-      return "i32";
-    case ElementType::kI64:
-      return "i64";
-    case ElementType::kI8:
-      return "i8";
-    case ElementType::kU8:
-      return "u8";
-    case ElementType::kI1:
-      return "i1";
-  }
-  return "element type " + std::to_string(static_cast<int>(type));
-}
-
 absl::Status CheckReduction(ElementType type, ReduceOp op) {
   if (type == ElementType::kI1 && op == ReduceOp::kSum) {
     return absl::InvalidArgumentError("the sum of i1 is not defined; use the maximum, which is logical or");

@@ -1,4 +1,4 @@
-// Element types as communicators see them: sizes, names, and reductions in a fixed order.
+// Element types as communicators see them: reductions in a fixed order.
 #ifndef PDC_RUNTIME_COMM_ELEMENT_H_
 #define PDC_RUNTIME_COMM_ELEMENT_H_
 
@@ -8,14 +8,12 @@
 
 #include "absl/status/status.h"
 #include "runtime/program/program_generated.h"
+#include "runtime/program/view.h"
 
 namespace pdc::comm {
 
-// Bytes of one element; i1 is stored as one byte, 0 or 1. 0 for a value that is no element type.
-size_t ElementBytes(program::ElementType type);
-
-// "f32", "bf16", ...
-std::string ElementName(program::ElementType type);
+using program::ElementBytes;
+using program::ElementName;
 
 // INVALID_ARGUMENT unless `op` is defined for `type`: everything but the sum of i1 is (its maximum is logical
 // or).

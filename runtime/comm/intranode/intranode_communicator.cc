@@ -32,7 +32,7 @@ uint64_t HashOf(const std::vector<int64_t>& counts) {
 std::string Describe(const Announcement& announcement) {
   std::string text = OperationName(announcement.kind);
   if (announcement.kind == OperationKind::kBarrier) return text;
-  text += " of " + std::to_string(announcement.count) + " " + ElementName(announcement.type);
+  text += " of " + std::to_string(announcement.count) + " " + std::string(ElementName(announcement.type));
   if (announcement.kind == OperationKind::kAllReduce || announcement.kind == OperationKind::kReduceScatter) {
     text += announcement.reduce == ReduceOp::kSum ? " (sum)" : " (max)";
   }
