@@ -1,7 +1,11 @@
 #include "runtime/train/bench.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -27,6 +31,12 @@ absl::Status RunStep(exec::Session& session, program::Mode mode, const BatchBuil
   return session.Run(mode, step);
 }
 
+double ProcessorSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 // What one run of the program computes on this rank, as its instructions state it.
 double FlopsOf(const program::Program& program) {
   double flops = 0;
@@ -48,6 +58,7 @@ double Median(std::vector<double> values) {
 absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, const BatchBuilder& batches,
                                   const BenchOptions& options) {
   BenchResult result;
+  std::vector<double> processor_seconds;
   PDC_ASSIGN_OR_RETURN(const program::Program* program, session.program(mode));
   TraceRecorder trace(*program, options.steps);
   for (int64_t step = 1; step <= options.warmup + options.steps; ++step) {
@@ -55,10 +66,12 @@ absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, co
     // All ranks begin a step together, so that rank 0's time is that of the slowest.
     PDC_RETURN_IF_ERROR(session.communicator().Barrier(session.deadline()));
     const auto begin = std::chrono::steady_clock::now();
+    const double processor_begin = ProcessorSeconds();
     PDC_RETURN_IF_ERROR(RunStep(session, mode, batches, step, options.seed));
     const auto end = std::chrono::steady_clock::now();
-    if (step > options.warmup)
-      result.step_times_seconds.push_back(std::chrono::duration<double>(end - begin).count());
+    if (step <= options.warmup) continue;
+    processor_seconds.push_back(ProcessorSeconds() - processor_begin);
+    result.step_times_seconds.push_back(std::chrono::duration<double>(end - begin).count());
   }
   if (!options.trace.empty()) {
     trace.Stop(session);
@@ -66,6 +79,7 @@ absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, co
   }
   const double batch = static_cast<double>(batches.inputs()[0].batch);
   result.median_seconds = Median(result.step_times_seconds);
+  result.processor_seconds = Median(std::move(processor_seconds));
   result.samples_per_second = batch / result.median_seconds;
   result.tokens_per_second =
       result.samples_per_second * static_cast<double>(session.executable().tokens_per_sample());
@@ -78,11 +92,10 @@ absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, co
 }
 
 std::string ToJson(const BenchResult& result, const std::string& report) {
-  nlohmann::ordered_json json = {{"step_time", result.median_seconds},
-                                 {"step_times", result.step_times_seconds},
-                                 {"samples_per_second", result.samples_per_second},
-                                 {"peak_memory", result.peak_memory_bytes},
-                                 {"flops_per_step", result.flops_per_step}};
+  nlohmann::ordered_json json = {
+      {"step_time", result.median_seconds},         {"step_times", result.step_times_seconds},
+      {"processor_time", result.processor_seconds}, {"samples_per_second", result.samples_per_second},
+      {"peak_memory", result.peak_memory_bytes},    {"flops_per_step", result.flops_per_step}};
   if (result.tokens_per_second > 0) json["tokens_per_second"] = result.tokens_per_second;
   const nlohmann::json plan = nlohmann::json::parse(report, nullptr, /*allow_exceptions=*/false);
   if (plan.is_object() && plan.contains("predicted") && plan["predicted"].is_object()) {

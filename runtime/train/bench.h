@@ -16,6 +16,9 @@ namespace pdc::train {
 struct BenchResult {
   std::vector<double> step_times_seconds;
   double median_seconds = 0;
+  // Of all threads of this rank, in the median step. Where other programs keep the machine busy it says more
+  // than the wall clock.
+  double processor_seconds = 0;
   double samples_per_second = 0;
   double tokens_per_second = 0;             // 0 where samples are not token sequences
   double flops_per_step = 0;                // floating-point operations of all ranks

@@ -348,6 +348,7 @@ TEST(Bench, WritesTheKeysOfTheInterface) {
   EXPECT_EQ(result["peak_memory"].size(), 2u);
   EXPECT_EQ(result["predicted_step_time"], 0.25);
   EXPECT_EQ(result["predicted_peak_memory"], json({1, 2}));
+  EXPECT_GT(result["processor_time"].get<double>(), 0);
   EXPECT_GE(result["flops_per_step"].get<double>(), 0);
   EXPECT_THAT(outcome.out, HasSubstr("median step"));
 }
