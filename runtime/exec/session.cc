@@ -43,7 +43,7 @@ absl::Status CheckRanks(const Executable& executable, int size) {
 class SessionOnDevice final : public Session {
  public:
   SessionOnDevice(device::Device& device, comm::Communicator& communicator, SessionOptions options)
-      : device_(device), communicator_(communicator), options_(options) {}
+      : device_(device), communicator_(communicator), options_(std::move(options)) {}
 
   absl::Status Open(std::string_view image) {
     // Every rank comes to the same judgement of the same payload, so it is compared first: a rank that turned
@@ -63,9 +63,13 @@ class SessionOnDevice final : public Session {
   const Executable& executable() const override { return *executable_; }
 
   absl::StatusOr<const Program*> program(Mode mode) const override {
+    std::string_view name = program::ModeName(mode);
+    if (!opened_for(mode)) {
+      return absl::NotFoundError(absl::StrCat("this session was opened without the program for '",
+                                              std::string(name), "': its memory has no room for it"));
+    }
     const Program* found = program::FindProgram(*executable_, communicator_.rank(), mode);
     if (found != nullptr) return found;
-    std::string_view name = program::ModeName(mode);
     return absl::NotFoundError(
         absl::StrCat("this executable was compiled without a program for '", std::string(name), "'"));
   }
@@ -93,6 +97,11 @@ class SessionOnDevice final : public Session {
   comm::Clock::time_point deadline() const override { return comm::Clock::now() + options_.timeout; }
 
  private:
+  bool opened_for(Mode mode) const {
+    return options_.modes.empty() ||
+           std::find(options_.modes.begin(), options_.modes.end(), mode) != options_.modes.end();
+  }
+
   static std::byte* Address(const device::Arenas& arenas, const program::Buffer& buffer) {
     bool shared = buffer.segment() == program::Segment::kShared;
     return (shared ? arenas.shared_base : arenas.private_base) + buffer.offset();
@@ -121,7 +130,7 @@ class SessionOnDevice final : public Session {
   absl::Status MakeArenas() {
     uint64_t private_bytes = 0, shared_bytes = 0;
     for (Mode mode : program::EnumValuesMode()) {
-      if (mode == Mode::kReferenceGradient) continue;
+      if (mode == Mode::kReferenceGradient || !opened_for(mode)) continue;
       const Program* found = program::FindProgram(*executable_, communicator_.rank(), mode);
       if (found == nullptr) continue;
       private_bytes = std::max(private_bytes, found->private_bytes());
@@ -190,7 +199,7 @@ class SessionOnDevice final : public Session {
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(std::string_view image, device::Device& device,
                                                          comm::Communicator& communicator,
                                                          SessionOptions options) {
-  auto session = std::make_unique<SessionOnDevice>(device, communicator, options);
+  auto session = std::make_unique<SessionOnDevice>(device, communicator, std::move(options));
   absl::Status status = session->Open(image);
   if (!status.ok()) return AtPlace(status, {.rank = communicator.rank()});
   return session;

@@ -21,6 +21,8 @@ namespace pdc::exec {
 
 struct SessionOptions {
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);  // of every wait for peers
+  // What will be run: the arenas are as large as these programs need. The same on all ranks. Empty: all.
+  std::vector<program::Mode> modes;
 };
 
 // For traces: one executed instruction.
@@ -49,7 +51,7 @@ class Session {
   virtual ~Session() = default;
 
   virtual const program::Executable& executable() const = 0;
-  // NOT_FOUND when the executable was compiled without this mode.
+  // NOT_FOUND when the executable was compiled without this mode, or the session was opened without it.
   virtual absl::StatusOr<const program::Program*> program(program::Mode mode) const = 0;
   // In the order of the program; kinds kParameter, kOptimizerState, kState, kInput, kScalarInput, kOutput.
   // Persistent buffers of the train, gradient, evaluate and infer programs are the same memory;

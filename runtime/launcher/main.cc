@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
     exec::SessionOptions session;
     session.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(options.timeout_seconds));
+    session.modes = options.modes;
     return exec::Session::Create((*image)->payload(), *device, communicator, session);
   };
   return train::RunCommandLine(argc, argv, environment);

@@ -84,7 +84,7 @@ absl::StatusOr<BenchResult> Bench(exec::Session& session, program::Mode mode, co
   result.tokens_per_second =
       result.samples_per_second * static_cast<double>(session.executable().tokens_per_sample());
   for (int rank = 0; rank < session.executable().ranks(); ++rank) {
-    result.peak_memory_bytes.push_back(ArenaBytes(session.executable(), rank));
+    result.peak_memory_bytes.push_back(ArenaBytes(session.executable(), rank, mode));
     if (const program::Program* of_rank = program::FindProgram(session.executable(), rank, mode))
       result.flops_per_step += FlopsOf(*of_rank);
   }

@@ -258,13 +258,24 @@ comm::Clock::time_point DeadlineOf(const RuntimeOptions& options) {
                                   std::chrono::duration<double>(options.timeout_seconds));
 }
 
+// Memory is made for these programs only.
+std::vector<Mode> ModesOf(const Options& options, const Prepared& prepared) {
+  if (options.command == Command::kVerify) {
+    return {Mode::kTrain, Mode::kGradient, Mode::kReferenceGradient};
+  }
+  if (options.command != Command::kTrain) return {prepared.mode};
+  if (options.eval_every > 0) return {Mode::kTrain, Mode::kEvaluate};
+  return {Mode::kTrain};
+}
+
 absl::StatusOr<int> RunWithRanks(const Options& options, const Environment& environment,
                                  comm::Communicator& communicator) {
   const int rank = communicator.rank();
   absl::StatusOr<Prepared> prepared = Prepare(options, *environment.executable, rank);
   PDC_RETURN_IF_ERROR(AgreeOnStatus(communicator, DeadlineOf(options.runtime), prepared.status()));
-  PDC_ASSIGN_OR_RETURN(const std::unique_ptr<exec::Session> session,
-                       environment.open(communicator, options.runtime));
+  RuntimeOptions runtime = options.runtime;
+  runtime.modes = ModesOf(options, *prepared);
+  PDC_ASSIGN_OR_RETURN(const std::unique_ptr<exec::Session> session, environment.open(communicator, runtime));
   return CommandRun(options, environment, *prepared, *session).Run();
 }
 

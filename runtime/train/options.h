@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/program/program_generated.h"
 #include "runtime/train/data/convert.h"
 #include "runtime/train/data/readers.h"
 #include "runtime/train/schedule.h"
@@ -20,6 +21,7 @@ struct RuntimeOptions {
   double timeout_seconds = 60;        // of every wait for peers
   int threads = 0;                    // per rank; 0: what the executable was compiled for
   std::string communicator = "auto";  // auto, mpi, shared_memory
+  std::vector<program::Mode> modes;   // the programs that the command runs; empty: any
 };
 
 struct DataOptions {

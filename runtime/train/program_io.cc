@@ -211,15 +211,9 @@ std::shared_ptr<const Dataset> MakeSyntheticDataset(const std::vector<InputSpec>
   return std::make_shared<MemoryDataset>(std::move(fields), std::move(contents), samples);
 }
 
-uint64_t ArenaBytes(const program::Executable& executable, int rank) {
-  uint64_t private_bytes = 0, shared_bytes = 0;
-  for (Mode mode : {Mode::kTrain, Mode::kGradient, Mode::kEvaluate, Mode::kInfer}) {
-    const program::Program* program = program::FindProgram(executable, rank, mode);
-    if (program == nullptr) continue;
-    private_bytes = std::max(private_bytes, program->private_bytes());
-    shared_bytes = std::max(shared_bytes, program->shared_bytes());
-  }
-  return private_bytes + shared_bytes;
+uint64_t ArenaBytes(const program::Executable& executable, int rank, Mode mode) {
+  const program::Program* program = program::FindProgram(executable, rank, mode);
+  return program == nullptr ? 0 : program->private_bytes() + program->shared_bytes();
 }
 
 }  // namespace pdc::train

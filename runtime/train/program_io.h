@@ -64,8 +64,8 @@ absl::StatusOr<std::unique_ptr<BatchBuilder>> OpenBatches(const DataOptions& opt
 std::shared_ptr<const Dataset> MakeSyntheticDataset(const std::vector<InputSpec>& inputs, int64_t samples,
                                                     uint64_t seed);
 
-// Bytes of both arenas of a rank: what the programs that share them need at most.
-uint64_t ArenaBytes(const program::Executable& executable, int rank);
+// Bytes of both arenas that a rank needs for the program; 0 if it has none.
+uint64_t ArenaBytes(const program::Executable& executable, int rank, program::Mode mode);
 
 }  // namespace pdc::train
 

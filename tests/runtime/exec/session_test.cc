@@ -53,7 +53,8 @@ std::vector<absl::Status> RunJob(int ranks, const std::vector<std::string>& payl
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       std::unique_ptr<device::Device> device = device::CreateCpuDevice(1);
-      auto session = Session::Create(payloads[rank % payloads.size()], *device, *(*world)[rank], {timeout});
+      auto session =
+          Session::Create(payloads[rank % payloads.size()], *device, *(*world)[rank], {timeout, {}});
       statuses[rank] = session.ok() ? body(**session, rank) : session.status();
     });
   }
@@ -204,6 +205,20 @@ TEST(Session, RefusesAModeThatWasNotCompiledAndGoesOn) {
     return session.Run(Mode::kGradient, 1);
   });
   EXPECT_TRUE(statuses[0].ok()) << statuses[0];
+}
+
+TEST(Session, HasMemoryForTheModesThatItIsOpenedForOnly) {
+  std::string payload =
+      MakePayload(MakeExecutable({LinearGradient(1, Mode::kTrain), LinearGradient(1, Mode::kGradient)}, 1));
+  auto world = comm::CreateInProcessWorld(1);
+  ASSERT_TRUE(world.ok()) << world.status();
+  std::unique_ptr<device::Device> device = device::CreateCpuDevice(1);
+  auto session = Session::Create(payload, *device, *(*world)[0], {std::chrono::seconds(30), {Mode::kTrain}});
+  ASSERT_TRUE(session.ok()) << session.status();
+  EXPECT_TRUE((*session)->buffers(Mode::kGradient, BufferKind::kInput).empty());
+  EXPECT_EQ((*session)->Run(Mode::kGradient, 1).code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE((*session)->buffers(Mode::kTrain, BufferKind::kInput).empty());
+  EXPECT_TRUE((*session)->Run(Mode::kTrain, 1).ok());
 }
 
 TEST(Session, RefusesAnotherNumberOfRanksOnAllOfThem) {
