@@ -3,6 +3,7 @@
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/codegen/KernelLibrary.h"
 #include "compiler/codegen/program/RankPrograms.h"
+#include "compiler/pipeline/IdLimits.h"
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/plan/Report.h"
 #include "dialects/dist/IR/Dist.h"
@@ -155,8 +156,8 @@ LogicalResult checkMemoryLimit(ModuleOp module, const CompileOptions &options,
   for (const auto &program : executable.programs) {
     int64_t bytes = static_cast<int64_t>(program->private_bytes + program->shared_bytes);
     if (bytes > options.memoryLimitBytes)
-      return module.emitError("the plan does not fit: a rank needs ")
-             << bytes << " bytes in mode " << StringRef(program::ModeName(program->mode)) << ", "
+      return (*module.getOps<rt::ProgramOp>().begin()).emitError("the plan does not fit: a rank needs ")
+             << bytes << " bytes for '" << StringRef(program::ModeName(program->mode)) << "', "
              << bytes - options.memoryLimitBytes << " more than --memory-limit=" << options.memoryLimitBytes
              << "; lower --batch, or use more ranks";
   }
@@ -194,6 +195,7 @@ FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions
   if (failed(runBetween(module, options, Phase::Model, Phase::Specialized)))
     return failure();
   DimensionNames names = collectDimensionNames(module);
+  std::map<std::string, IdRange> idRanges = collectIdRanges(module);
   if (failed(runBetween(module, options, Phase::Specialized, Phase::Plan)))
     return failure();
   std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);
@@ -209,6 +211,7 @@ FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions
       buildKernels(module, options, programOptions.kernels, executable.cpu_features);
   if (failed(kernels) || failed(codegen::writeRankPrograms(module, programOptions, executable)))
     return failure();
+  setIdRanges(executable, idRanges);
   executable.model = modelName;
   executable.compiler_version = kCompilerVersion;
   executable.threads = options.threads;

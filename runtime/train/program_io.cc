@@ -67,33 +67,12 @@ bool IsScalarOutput(const program::Buffer& buffer) {
 
 }  // namespace
 
-namespace {
-
-// The rows of the smallest table that an embedding looks up ids of `buffer` in; 0 if none does.
-int64_t IdBoundOf(const program::Program& program, uint32_t buffer) {
-  int64_t bound = 0;
-  for (uint32_t i = 0; i < program::Size(program.instructions()); ++i) {
-    const program::Instruction& instruction = *program.instructions()->Get(i);
-    if (instruction.opcode() != program::Opcode::kLibrary ||
-        program::Text(instruction.target()) != "embedding" || program::Size(instruction.operands()) != 3 ||
-        instruction.operands()->Get(1)->buffer() != buffer) {
-      continue;
-    }
-    const int64_t rows = program::Span(instruction.operands()->Get(0)->shape())[0];
-    bound = bound == 0 ? rows : std::min(bound, rows);
-  }
-  return bound;
-}
-
-}  // namespace
-
 absl::StatusOr<std::vector<InputSpec>> InputSpecsOf(const program::Program& program) {
   std::vector<InputSpec> specs;
   for (uint32_t i = 0; i < program::Size(program.buffers()); ++i) {
     const program::Buffer& buffer = *program.buffers()->Get(i);
     if (buffer.kind() != BufferKind::kInput) continue;
     PDC_ASSIGN_OR_RETURN(InputSpec spec, MakeInputSpec(buffer));
-    spec.id_bound = IdBoundOf(program, i);
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -198,9 +177,8 @@ std::shared_ptr<const Dataset> MakeSyntheticDataset(const std::vector<InputSpec>
       continue;
     }
     const uint64_t hash = HashName(input.name);
-    const int64_t bound = input.type == ElementType::kI1 ? 2 : input.id_bound;
-    const uint32_t range =
-        bound == 0 ? kSyntheticIds : static_cast<uint32_t>(std::min<int64_t>(bound, kSyntheticIds));
+    const uint32_t unbounded = input.type == ElementType::kI1 ? 2 : kSyntheticIds;
+    const uint32_t range = input.id_limit > 0 ? static_cast<uint32_t>(input.id_limit) : unbounded;
     for (int64_t i = 0; i < count; ++i) {
       const uint32_t word = Philox4x32({LowWord(i), HighWord(i), LowWord(hash), HighWord(hash)},
                                        {LowWord(seed), HighWord(seed)})[0];

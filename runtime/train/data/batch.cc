@@ -72,6 +72,22 @@ std::string Describe(const std::vector<InputSpec>& inputs) {
   return text;
 }
 
+// Fails at the first element that is no id of the input.
+absl::Status CheckIds(const InputSpec& input, const std::byte* values) {
+  if (input.id_limit <= 0 || !IsInteger(input.type)) return absl::OkStatus();
+  for (int64_t i = 0; i < input.sample_elements(); ++i) {
+    const int64_t id = static_cast<int64_t>(ElementAsDouble(input.type, values, i));
+    if ((id >= 0 && id < input.id_limit) || id == input.ignored_id) continue;
+    return absl::OutOfRangeError(
+        absl::StrCat(id, " at position ", i, " is not one of 0 to ", input.id_limit - 1,
+                     input.ignored_id ? absl::StrCat(", nor ", *input.ignored_id, ", which does not count")
+                                      : std::string()));
+  }
+  return absl::OkStatus();
+}
+
+int64_t IgnoredId(const InputSpec& input) { return input.ignored_id.value_or(kIgnoreIndex); }
+
 }  // namespace
 
 absl::StatusOr<InputSpec> MakeInputSpec(const program::Buffer& buffer) {
@@ -92,6 +108,8 @@ absl::StatusOr<InputSpec> MakeInputSpec(const program::Buffer& buffer) {
   spec.batch = global[0];
   spec.local_samples = local[0];
   spec.first_sample = start[0];
+  spec.id_limit = buffer.id_limit();
+  if (buffer.ignorable()) spec.ignored_id = buffer.ignored_id();
   if (spec.bytes() != buffer.bytes()) {
     return absl::InvalidArgumentError(absl::StrCat("input '", name, "' of shape ", ShapeText(local),
                                                    " should take ", spec.bytes(),
@@ -153,6 +171,7 @@ absl::Status BatchBuilder::FillSample(size_t field, int64_t sample, std::byte* d
   const int64_t channels = description.shape.empty() ? 1 : description.shape[0];
   absl::Status status = Convert(description.type, dataset_->data(sample, field), input.sample_elements(),
                                 channels, field == 0 ? normalization_ : kNone, input.type, destination);
+  if (status.ok()) status = CheckIds(input, destination);
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("sample ", sample, " of '", description.name,
                                                   "' for input '", input.name, "': ", status.message()));
@@ -167,7 +186,7 @@ absl::Status BatchBuilder::Fill(const std::function<int64_t(int64_t)>& sample_at
     for (int64_t i = 0; i < input.local_samples; ++i, destination += input.sample_bytes()) {
       int64_t sample = sample_at(input.first_sample + i);
       if (sample < 0 && padding == Padding::kIgnoredLabels) {
-        const double value = static_cast<int>(field) == labels ? kIgnoreIndex : 0;
+        const double value = static_cast<int>(field) == labels ? IgnoredId(input) : 0;
         FillConstant(input.type, value, input.sample_elements(), destination);
         continue;
       }
@@ -194,7 +213,7 @@ absl::StatusOr<int64_t> BatchBuilder::CountedLabels(const std::function<int64_t(
     absl::Status status = FillSample(labels, sample, converted.data());
     if (!status.ok()) return status;
     for (int64_t j = 0; j < input.sample_elements(); ++j) {
-      counted += ElementAsDouble(input.type, converted.data(), j) != kIgnoreIndex;
+      counted += ElementAsDouble(input.type, converted.data(), j) != IgnoredId(input);
     }
   }
   return counted;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct InputSpec {
   int64_t batch = 0;  // samples of the global batch
   int64_t local_samples = 0;
   int64_t first_sample = 0;
-  int64_t id_bound = 0;  // ids must be below it, where the program looks them up in a table; 0: not known
+  // Ids are 0 to id_limit - 1; labels may also be ignored_id, which does not count. 0: any value.
+  int64_t id_limit = 0;
+  std::optional<int64_t> ignored_id = std::nullopt;
 
   int64_t sample_elements() const { return ElementCount(sample_shape); }
   size_t sample_bytes() const { return sample_elements() * ElementBytes(type); }
@@ -40,12 +43,12 @@ absl::StatusOr<InputSpec> MakeInputSpec(const program::Buffer& buffer);
 // or else the last of two or more inputs if it is an integer; -1 if there is none.
 int LabelInput(const std::vector<InputSpec>& inputs);
 
-// Labels with this value do not count in cross_entropy.
+// Labels with this value do not count in cross_entropy, unless the program's input states another one.
 inline constexpr int64_t kIgnoreIndex = -100;
 
 // What stands in the places of a batch that has fewer samples than the program takes.
 enum class Padding {
-  kIgnoredLabels,  // zeros, with labels of kIgnoreIndex
+  kIgnoredLabels,  // zeros, with labels that do not count
   kFirstSample     // copies of the data set's sample 0
 };
 
@@ -64,7 +67,7 @@ class BatchBuilder {
   std::vector<size_t> bytes() const;
 
   // Writes this rank's part of a global batch whose place `i` (0 <= i < batch) takes sample `sample_at(i)`;
-  // -1 stands for a place to pad.
+  // -1 stands for a place to pad. OUT_OF_RANGE for an id that the model does not have.
   absl::Status Fill(const std::function<int64_t(int64_t)>& sample_at, Padding padding,
                     const std::vector<std::byte*>& fields) const;
 

@@ -50,6 +50,30 @@ Filled Fill(const BatchBuilder& builder, const std::vector<int64_t>& samples, Pa
   return filled;
 }
 
+TEST(Batch, RefusesLabelsThatTheModelDoesNotHave) {
+  std::vector<InputSpec> inputs = ImageInputs({2}, 2, 2, 0);
+  inputs[1].id_limit = 9;
+  auto builder = BatchBuilder::Create(Images({0, 51, '\xff', 102}, {2, 1, 2}, {8, 9}), inputs, {});
+  ASSERT_TRUE(builder.ok()) << builder.status();
+  std::vector<float> image(4);
+  std::vector<int32_t> label(2);
+  const absl::Status status = (*builder)->Fill(
+      [](int64_t i) { return i; }, Padding::kIgnoredLabels,
+      {reinterpret_cast<std::byte*>(image.data()), reinterpret_cast<std::byte*>(label.data())});
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(Message(status),
+              HasSubstr("sample 1 of 'y' for input 'label': 9 at position 0 is not one of 0 to 8"));
+}
+
+TEST(Batch, PadsWithTheLabelThatTheModelIgnores) {
+  std::vector<InputSpec> inputs = ImageInputs({2}, 3, 3, 0);
+  inputs[1].id_limit = 10;
+  inputs[1].ignored_id = -1;
+  auto builder = BatchBuilder::Create(Images({0, 51, '\xff', 102}, {2, 1, 2}, {3, 9}), inputs, {});
+  ASSERT_TRUE(builder.ok()) << builder.status();
+  EXPECT_EQ(Fill(**builder, {0, 1, -1}, Padding::kIgnoredLabels).label, (std::vector<int32_t>{3, 9, -1}));
+}
+
 TEST(Batch, ScalesBytesToFractionsAndWidensIds) {
   auto builder =
       BatchBuilder::Create(Images({0, 51, '\xff', 102}, {2, 1, 2}, {3, 9}), ImageInputs({2}, 2, 2, 0), {});
