@@ -101,7 +101,7 @@ class Communicator {
 
   // Ends the job on all ranks without waiting for any: waits of peers on this node fail with ABORTED and this reason,
   // and under mpiexec all processes, this one included, are ended by MPI_Abort with exit code 1 after the reason was
-  // written to standard error. Only ranks of one process (in-process) return from it.
+  // written to standard error (by the rank that failed, not by those that only heard of it). Only ranks of one process (in-process) return from it.
   virtual void Abort(const absl::Status& why) = 0;
 };
 

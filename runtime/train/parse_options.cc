@@ -1,6 +1,7 @@
 #include "runtime/train/parse_options.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "CLI/CLI.hpp"
@@ -252,6 +253,14 @@ ParsedCommandLine ParseCommandLine(int argc, const char* const* argv, const prog
     return parsed;
   } catch (const CLI::ParseError& error) {
     parsed.exit_code = 2;
+    const std::string first = argc > 1 ? argv[1] : "-";
+    const bool known = std::any_of(std::begin(commands), std::end(commands),
+                                   [&](const auto& command) { return command.second->get_name() == first; });
+    if (!known && first[0] != '-') {
+      parsed.message = absl::StrCat("there is no command '", first,
+                                    "'; the commands are train, eval, infer, bench and verify");
+      return parsed;
+    }
     parsed.message = absl::StrCat(FirstLine(error.what()), "; see ", name, " --help");
     return parsed;
   }

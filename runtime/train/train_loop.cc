@@ -228,9 +228,12 @@ class TrainingRun {
     const int64_t tokens = std::max<int64_t>(session_.executable().tokens_per_sample(), 1);
     record_.tokens_per_second = static_cast<double>(batch_ * tokens) / record_.step_time_seconds;
     if (std::isfinite(record_.loss)) return absl::OkStatus();
-    return absl::OutOfRangeError(absl::StrCat("the loss is ", record_.loss,
-                                              "; try a lower --lr, warm-up or another ", "--seed",
-                                              checkpoints() ? " from the last checkpoint" : ""));
+    // The loss is the same on all ranks, so all come here, and one of them speaks.
+    return AgreeOnStatus(
+        session_.communicator(), session_.deadline(),
+        absl::OutOfRangeError(absl::StrCat("step ", step_, ": the loss is ", record_.loss,
+                                           "; try a lower --lr, warm-up or another --seed",
+                                           checkpoints() ? " from the last checkpoint" : "")));
   }
 
   // Validation, logs, checkpoint, and whether to go on.

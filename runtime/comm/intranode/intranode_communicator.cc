@@ -124,6 +124,12 @@ void IntranodeCommunicator::Abort(const absl::Status& why) {
   for (int peer = 0; peer < size(); ++peer) block_.board(peer).bell.Ring();
 }
 
+bool IntranodeCommunicator::FollowsAbortOfPeer(const absl::Status& why) const {
+  const ControlHeader& header = block_.header();
+  return absl::IsAborted(why) && header.abort_state.load(std::memory_order_acquire) == 2 &&
+         header.abort_rank != rank();
+}
+
 absl::Status IntranodeCommunicator::Service() {
   const ControlHeader& header = block_.header();
   if (header.abort_state.load(std::memory_order_acquire) != 2) return absl::OkStatus();

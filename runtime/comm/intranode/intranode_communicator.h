@@ -36,6 +36,9 @@ class IntranodeCommunicator : public AsyncCommunicator {
  protected:
   IntranodeCommunicator(int rank, int size, ControlBlock block);
 
+  // Whether `why` is nothing but the news that another rank of this node ended the job.
+  bool FollowsAbortOfPeer(const absl::Status& why) const;
+
   // Creates the group of all ranks and starts the communication thread.
   absl::Status Begin();
 

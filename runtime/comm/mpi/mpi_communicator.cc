@@ -70,7 +70,10 @@ class MpiCommunicator final : public AsyncCommunicator {
   std::string name() const override { return "mpi"; }
   absl::StatusOr<void*> AllocateShared(size_t bytes) override;
   absl::StatusOr<std::unique_ptr<Group>> CreateGroup(std::vector<int> ranks) override;
-  void Abort(const absl::Status& why) override { job_->Abort(why); }
+  void Abort(const absl::Status& why) override {
+    MpiJob::Report(why);
+    MpiJob::End();
+  }
 
  protected:
   absl::StatusOr<Progress> Step(Operation& operation) override;

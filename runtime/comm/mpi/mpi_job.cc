@@ -63,8 +63,9 @@ MpiJob::~MpiJob() {
   MPI_Finalize();
 }
 
-void MpiJob::Abort(const absl::Status& why) {
-  PDC_LOG(Error) << "the job ends: " << why.ToString();
+void MpiJob::Report(const absl::Status& why) { PDC_LOG(Error) << "the job ends: " << why.ToString(); }
+
+void MpiJob::End() {
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::abort();  // MPI_Abort does not return
 }

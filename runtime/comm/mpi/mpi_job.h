@@ -36,8 +36,10 @@ class MpiJob {
   bool one_node() const { return one_node_; }
 
   void MarkBroken() { broken_.store(true); }
-  // Writes the reason to standard error, then ends all processes of the job, this one included.
-  [[noreturn]] void Abort(const absl::Status& why);
+  // Writes the reason to standard error.
+  static void Report(const absl::Status& why);
+  // Ends all processes of the job, this one included.
+  [[noreturn]] static void End();
 
  private:
   MpiJob() = default;

@@ -20,8 +20,9 @@ static_assert(kMaxRanksOfNode == GroupRecord::kMaxRanks);
 
 // Of the meetings before MPI calls that wait for all ranks.
 constexpr std::chrono::seconds kSetupTimeout(60);
-// Between Abort()'s notice to peers and the end of their processes: time to say why.
+// Between Abort()'s notice to peers and the end of their processes: time to say what they were doing.
 constexpr std::chrono::milliseconds kAbortGrace(200);
+constexpr std::chrono::milliseconds kFollowerGrace(3000);
 
 // Memory of all ranks in one MPI window.
 struct Window {
@@ -106,9 +107,13 @@ class SharedMemoryCommunicator final : public IntranodeCommunicator {
   }
 
   void Abort(const absl::Status& why) override {
+    // The rank that fails first says why, before its peers know; they leave the end to it, and bring it about
+    // themselves only when it does not.
+    const bool follows = FollowsAbortOfPeer(why);
+    if (!follows) MpiJob::Report(why);
     IntranodeCommunicator::Abort(why);
-    if (size() > 1) std::this_thread::sleep_for(kAbortGrace);
-    job_->Abort(why);
+    if (size() > 1) std::this_thread::sleep_for(follows ? kFollowerGrace : kAbortGrace);
+    MpiJob::End();
   }
 
  private:
