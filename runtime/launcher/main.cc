@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -43,10 +45,23 @@ bool OutIsTerminal() {
   return is_terminal;
 }
 
+// A standard file that is closed leaves its number to the next file that opens, a log or a checkpoint, and
+// what is printed would go there.
+void OpenClosedStandardFiles() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest free number is this one.
+    if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0) return;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace pdc;
+  OpenClosedStandardFiles();
+  // A file beyond the limit of its size is an error of write(), which names it, and not the end of the
+  // process.
+  std::signal(SIGXFSZ, SIG_IGN);
   const absl::StatusOr<std::unique_ptr<launcher::Image>> image = launcher::Image::Open("/proc/self/exe");
   if (!image.ok()) {
     const std::string message(image.status().message());
