@@ -77,6 +77,12 @@ int writeText(const std::string &path, const std::string &text) {
   if (!file)
     return fail(error);
   file->os() << text << "\n";
+  file->os().flush();
+  // Left in the stream, the error would end the process with LLVM's own words.
+  if (std::error_code code = file->os().error()) {
+    file->os().clear_error();
+    return fail(path + ": " + code.message());
+  }
   file->keep();
   return 0;
 }
@@ -152,9 +158,12 @@ int compile(Arguments &arguments) {
   auto compiled = pipeline::compile(*module, options);
   if (mlir::failed(compiled))
     return 1;
+  // First what is asked for beside the executable: where that fails, there is no executable either.
+  if (!arguments.reportPath.empty() && writeText(arguments.reportPath, compiled->report) != 0)
+    return 1;
   if (llvm::Error error = codegen::writeExecutable(embeddedLauncher(), compiled->payload, arguments.output))
     return fail(llvm::toString(std::move(error)));
-  return arguments.reportPath.empty() ? 0 : writeText(arguments.reportPath, compiled->report);
+  return 0;
 }
 
 } // namespace
@@ -169,7 +178,7 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
   app.add_option("-o,--output", a.output, "The executable to write; with --to, a text file");
 
   app.add_option("--batch", a.batch, "Samples of a step, over all ranks: binds the model's '?'")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   app.add_option("--ranks", o.ranks, "Ranks that the executable runs on")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 #include "CLI/CLI.hpp"
 #include "compiler/pipeline/Options.h"
 #include "tools/pdc/Commands.h"
+#include "llvm/Support/Process.h"
 #include <cstdio>
 
 using namespace pdc::tool;
@@ -13,6 +14,9 @@ int pdc::tool::fail(const std::string &message) {
 }
 
 int main(int argc, char **argv) {
+  // Standard files that are closed would leave their numbers to the files that are written.
+  if (std::error_code code = llvm::sys::Process::FixupStandardFileDescriptors())
+    return fail("standard input, output or error: " + code.message());
   CLI::App app(
       "Compiles a model, written for one device, to an executable that mpiexec starts on every rank.", "pdc");
   app.footer("Examples:\n"
