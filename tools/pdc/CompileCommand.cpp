@@ -178,7 +178,7 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
   app.add_option("-o,--output", a.output, "The executable to write; with --to, a text file");
 
   app.add_option("--batch", a.batch, "Samples of a step, over all ranks: binds the model's '?'")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+      ->check(CLI::PositiveNumber);
   app.add_option("--ranks", o.ranks, "Ranks that the executable runs on")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
