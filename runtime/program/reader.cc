@@ -22,7 +22,16 @@ bool Known(Enum value, Enum last) {
   return static_cast<int>(value) >= 0 && static_cast<int>(value) <= static_cast<int>(last);
 }
 
+// The FlatBuffers verifier looks at the alignment of a vector's length, not at that of elements larger than it.
+template <typename T>
+bool Aligned(const flatbuffers::Vector<T>* vector) {
+  return vector == nullptr || reinterpret_cast<uintptr_t>(vector->Data()) % sizeof(T) == 0;
+}
+
 absl::Status CheckBuffer(const Buffer& buffer, absl::string_view where) {
+  if (!Aligned(buffer.shape()) || !Aligned(buffer.global_shape()) || !Aligned(buffer.start())) {
+    return Malformed(absl::StrCat(where, " has a misaligned shape"));
+  }
   if (!Known(buffer.kind(), BufferKind::MAX) || !Known(buffer.segment(), Segment::MAX) ||
       !Known(buffer.element_type(), ElementType::MAX) || !Known(buffer.reduction(), OutputReduction::MAX) ||
       (buffer.initializer() != nullptr && !Known(buffer.initializer()->kind(), InitializerKind::MAX))) {
@@ -36,10 +45,23 @@ absl::Status CheckInstruction(const Instruction& instruction, absl::string_view 
   if (!Known(instruction.opcode(), Opcode::MAX) || !Known(instruction.reduce(), ReduceOp::MAX)) {
     return Malformed(absl::StrCat(where, " has an unknown opcode or reduction"));
   }
+  if (instruction.integers() != nullptr) {
+    for (const IntegerAttribute* attribute : *instruction.integers()) {
+      if (!Aligned(attribute->values())) return Malformed(absl::StrCat(where, " has a misaligned attribute"));
+    }
+  }
+  if (instruction.floats() != nullptr) {
+    for (const FloatAttribute* attribute : *instruction.floats()) {
+      if (!Aligned(attribute->values())) return Malformed(absl::StrCat(where, " has a misaligned attribute"));
+    }
+  }
   if (instruction.operands() == nullptr) return absl::OkStatus();
   for (const Operand* operand : *instruction.operands()) {
     if (!Known(operand->access(), Access::MAX) || !Known(operand->element_type(), ElementType::MAX)) {
       return Malformed(absl::StrCat(where, " has an operand of unknown access or element type"));
+    }
+    if (!Aligned(operand->shape()) || !Aligned(operand->strides())) {
+      return Malformed(absl::StrCat(where, " has an operand of misaligned shape"));
     }
   }
   return absl::OkStatus();

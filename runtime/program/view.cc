@@ -69,7 +69,8 @@ bool IsDense(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides)
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     if (shape[i] != 1 && strides[i] != expected) return false;
-    expected *= shape[i];
+    // Of a program that was not checked, the product may not fit: then there is no such view.
+    if (__builtin_mul_overflow(expected, shape[i], &expected)) return false;
   }
   return true;
 }
