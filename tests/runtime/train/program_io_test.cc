@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -11,25 +10,18 @@
 namespace pdc::train {
 namespace {
 
-using program::Access;
 using program::BufferKind;
 using program::ElementType;
 
 TEST(SyntheticDataset, HasOnlyIdsThatEveryEmbeddingOfThemKnows) {
   testing::ProgramBuilder builder;
-  const uint32_t words = builder.Buffer(BufferKind::kParameter, "words", {100, 8});
-  const uint32_t segments = builder.Buffer(BufferKind::kParameter, "segments", {2, 8});
-  const uint32_t token_ids =
+  const uint32_t tokens =
       builder.Buffer(BufferKind::kInput, "tokens", {4, 16}, program::Segment::kPrivate, ElementType::kI32);
-  const uint32_t segment_ids =
+  const uint32_t segments =
       builder.Buffer(BufferKind::kInput, "segments", {4, 16}, program::Segment::kPrivate, ElementType::kI32);
-  const uint32_t rows = builder.Buffer(BufferKind::kActivation, "rows", {4, 16, 8});
-  for (auto [table, ids] : {std::pair(words, token_ids), std::pair(segments, segment_ids)}) {
-    program::InstructionT& lookup = builder.Add(program::Opcode::kLibrary, "embedding", "lookup");
-    builder.Operand(lookup, table, Access::kRead);
-    builder.Operand(lookup, ids, Access::kRead);
-    builder.Operand(lookup, rows, Access::kWrite);
-  }
+  // Rows of the tables that the compiler found the ids to be looked up in.
+  builder.get().buffers[tokens]->id_limit = 100;
+  builder.get().buffers[segments]->id_limit = 2;
   flatbuffers::FlatBufferBuilder buffer;
   buffer.Finish(program::Program::Pack(buffer, &builder.get()));
   const auto inputs = InputSpecsOf(*flatbuffers::GetRoot<program::Program>(buffer.GetBufferPointer()));
@@ -44,7 +36,9 @@ TEST(SyntheticDataset, HasOnlyIdsThatEveryEmbeddingOfThemKnows) {
       largest.back() = std::max(largest.back(), *std::max_element(ids, ids + 16));
     }
   }
-  EXPECT_EQ(largest, (std::vector<int32_t>{9, 1}));
+  EXPECT_LT(largest[0], 100);
+  EXPECT_GE(largest[0], 50) << "64 ids of 100 hardly reach";
+  EXPECT_EQ(largest[1], 1);
 }
 
 }  // namespace
