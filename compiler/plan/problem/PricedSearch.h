@@ -1,0 +1,25 @@
+//===- PricedSearch.h - the best plan at a price of memory ------*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_PROBLEM_PRICEDSEARCH_H
+#define PDC_COMPILER_PLAN_PROBLEM_PRICEDSEARCH_H
+
+#include "compiler/plan/problem/LocalSearch.h"
+#include "compiler/plan/problem/Solver.h"
+
+namespace pdc::plan {
+
+/// A plan without a memory limit, bytes priced instead.
+struct PricedPlan {
+  bool isPossible = false; // false and isExact: every plan is forbidden
+  bool isExact = false;
+  std::vector<uint32_t> choices;
+  PlanCost total;        // what the plan takes, as evaluate() says
+  double lowerBound = 0; // on the priced cost of every plan, the fixed part of the problem included
+};
+
+/// Searches the domains, none of them empty.
+PricedPlan searchAtPrice(const Problem &problem, const Adjacency &adjacency, const Domains &domains,
+                         const Pricing &pricing, const SearchLimits &limits, SolverStatistics &statistics);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_PROBLEM_PRICEDSEARCH_H

@@ -1,0 +1,39 @@
+//===- Solver.cpp - searches for the best plan ----------------------------===//
+
+#include "compiler/plan/problem/Solver.h"
+#include "compiler/plan/problem/MemoryLimit.h"
+#include "compiler/plan/problem/PricedSearch.h"
+
+using namespace pdc::plan;
+
+static double countPlans(const Domains &domains) {
+  double plans = 1;
+  for (const std::vector<uint32_t> &domain : domains)
+    plans *= static_cast<double>(domain.size());
+  return plans;
+}
+
+Solution pdc::plan::solve(const Problem &problem, const SearchLimits &limits) {
+  Solution solution;
+  Domains domains = allowedChoices(problem);
+  solution.statistics.plansConsidered = countPlans(domains);
+  for (const std::vector<uint32_t> &domain : domains)
+    solution.statistics.choicesBeforePruning += domain.size();
+  if (hasEmptyDomain(domains)) {
+    solution.proof = Proof::exact;
+    return solution;
+  }
+  Adjacency adjacency(problem);
+  PricedPlan plan = searchAtPrice(problem, adjacency, domains, {}, limits, solution.statistics);
+  solution.proof = plan.isExact ? Proof::exact : Proof::bound;
+  if (!plan.isPossible)
+    return solution;
+  if (problem.memoryLimitBytes && plan.total.bytes > *problem.memoryLimitBytes)
+    return solveWithMemoryLimit(problem, adjacency, domains, plan, limits, solution.statistics);
+  solution.status = SolutionStatus::found;
+  solution.choices = std::move(plan.choices);
+  solution.seconds = plan.total.seconds;
+  solution.bytes = plan.total.bytes;
+  solution.lowerBoundSeconds = plan.isExact ? solution.seconds : std::min(plan.lowerBound, solution.seconds);
+  return solution;
+}
