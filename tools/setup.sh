@@ -9,7 +9,7 @@ packages=(
   clang-22 lld-22 libclang-rt-22-dev python3
   libmlir-22-dev llvm-22-dev mlir-22-tools llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
   libopenmpi-dev openmpi-bin openssh-client libabsl-dev libdnnl-dev
-  nlohmann-json3-dev libcli11-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev
+  nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev
   libgtest-dev libgmock-dev libbenchmark-dev iproute2
 )
 

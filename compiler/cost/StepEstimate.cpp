@@ -1,56 +1,143 @@
-//===- StepEstimate.cpp - what a rank program costs on a machine ----------===//
+//===- StepEstimate.cpp - what a rank program costs on a cluster ----------===//
 
 #include "compiler/cost/StepEstimate.h"
 #include "runtime/program/view.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <algorithm>
 
 using namespace pdc;
 using namespace pdc::program;
+using machine::OpClass;
+using machine::Precision;
+
+static double bytesOf(const OperandT &operand) {
+  return static_cast<double>(ElementCount(operand.shape)) *
+         static_cast<double>(ElementBytes(operand.element_type));
+}
 
 static double operandBytes(const InstructionT &instruction) {
   double bytes = 0;
-  for (const auto &operand : instruction.operands) {
-    double elements = 1;
-    for (int64_t size : operand->shape)
-      elements *= static_cast<double>(size);
-    bytes += elements * static_cast<double>(ElementBytes(operand->element_type));
-  }
+  for (const auto &operand : instruction.operands)
+    bytes += bytesOf(*operand);
   return bytes;
 }
 
-/// The ring algorithms of Thakur et al. 2005: how often a byte crosses a link, and how many messages follow
-/// each other.
-static double collectiveSeconds(const InstructionT &instruction, double ranks, double bytes,
-                                const machine::Machine &machine) {
-  bool isAllReduce = instruction.target == "all_reduce";
-  double rounds = (isAllReduce ? 2 : 1) * (ranks - 1);
-  return rounds / ranks * bytes / machine.linkBytesPerSecond + rounds * machine.linkLatencySeconds;
+//===----------------------------------------------------------------------===//
+// Compute
+//===----------------------------------------------------------------------===//
+
+static OpClass classOf(const InstructionT &instruction) {
+  if (instruction.opcode == Opcode::kFill || instruction.opcode == Opcode::kCopy)
+    return OpClass::Copy;
+  if (instruction.opcode != Opcode::kLibrary)
+    return OpClass::Elementwise;
+  llvm::StringRef target = instruction.target;
+  if (target.starts_with("conv"))
+    return OpClass::Convolution;
+  if (target.starts_with("embedding"))
+    return OpClass::Gather;
+  if (target.contains("pool"))
+    return OpClass::Reduction;
+  return llvm::StringSwitch<OpClass>(target)
+      .Case("matmul", OpClass::Matmul)
+      .Cases({"copy_view", "transpose"}, OpClass::Copy)
+      .Default(OpClass::Elementwise);
 }
 
-cost::StepEstimate cost::estimateStep(const ProgramT &program, const machine::Machine &machine, int threads,
-                                      bool bf16) {
+static Precision precisionOf(ElementType type) {
+  switch (type) {
+  case ElementType::kF64:
+    return Precision::F64;
+  case ElementType::kBF16:
+    return Precision::BF16;
+  case ElementType::kF16:
+    return Precision::F16;
+  default:
+    return Precision::F32;
+  }
+}
+
+/// "matmul(64x256:f32, 256x128:f32, 64x128:f32)": what `library_times` of a cluster file calls it.
+static std::string callOf(const InstructionT &instruction) {
+  std::string text = instruction.target + "(";
+  for (const auto &operand : instruction.operands) {
+    if (&operand != &instruction.operands.front())
+      text += ", ";
+    for (int64_t size : operand->shape)
+      text += (&size == operand->shape.data() ? "" : "x") + std::to_string(size);
+    text += ":" + std::string(ElementName(operand->element_type));
+  }
+  return text + ")";
+}
+
+cost::OpWork cost::workOf(const InstructionT &instruction) {
+  OpWork work;
+  work.opClass = classOf(instruction);
+  work.flops = instruction.flops;
+  // What is read and what is written cost the same.
+  work.bytesRead = instruction.traffic_bytes;
+  if (!instruction.operands.empty())
+    work.precision = precisionOf(instruction.operands.front()->element_type);
+  if (instruction.opcode == Opcode::kLibrary)
+    work.call = callOf(instruction);
+  return work;
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+/// Bytes as LinkCosts::seconds counts them. Operands are what is read, then what is written; in place there is
+/// one.
+static double collectiveBytes(const InstructionT &instruction) {
+  double read = 0, written = 0;
+  for (const auto &operand : instruction.operands) {
+    if (operand->access != Access::kWrite)
+      read += bytesOf(*operand);
+    if (operand->access != Access::kRead)
+      written += bytesOf(*operand);
+  }
+  return std::max(read, written);
+}
+
+static double communicationSeconds(const InstructionT &instruction, const ProgramT &program,
+                                   const machine::Cluster &cluster, const cost::CostModel &model) {
+  const std::vector<int32_t> &ranks = program.groups.at(instruction.group)->ranks;
+  auto collective = cost::parseCollective(instruction.target);
+  if (!collective)
+    return 0;
+  return model.collectiveSeconds(*collective, collectiveBytes(instruction),
+                                 cost::shapeOfRanks(cluster, ranks));
+}
+
+//===----------------------------------------------------------------------===//
+// The step
+//===----------------------------------------------------------------------===//
+
+cost::StepEstimate cost::estimateStep(const ProgramT &program, int64_t rank, const machine::Cluster &cluster,
+                                      const CostModel &model) {
   StepEstimate estimate;
-  double flopsPerSecond = threads * (bf16 ? machine.bf16FlopsPerSecond : machine.flopsPerSecond);
-  double bytesPerSecond = threads * machine.memoryBytesPerSecond;
   double now = 0, communicationFree = 0;
   std::map<size_t, double> ends; // instruction index of a start -> when it ends
 
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const InstructionT &instruction = *program.instructions[i];
     if (instruction.opcode == Opcode::kCollectiveStart) {
-      double bytes = operandBytes(instruction);
-      double ranks = static_cast<double>(program.groups.at(instruction.group)->ranks.size());
-      double begin = std::max(now, communicationFree);
-      communicationFree = begin + collectiveSeconds(instruction, ranks, bytes, machine);
+      double seconds = communicationSeconds(instruction, program, cluster, model);
+      // What cannot be hidden is done by the rank itself, before it goes on.
+      double own = (1 - cluster.overlap) * seconds;
+      now += own;
+      estimate.exposedCommunicationSeconds += own;
+      communicationFree = std::max(now, communicationFree) + seconds - own;
       ends[i] = communicationFree;
-      estimate.commBytes[instruction.target] += bytes;
+      estimate.commBytes[instruction.target] += operandBytes(instruction);
     } else if (instruction.opcode == Opcode::kCollectiveDone) {
       double end = ends[static_cast<size_t>(instruction.start_index)];
       estimate.exposedCommunicationSeconds += std::max(0.0, end - now);
       now = std::max(now, end);
     } else {
-      double seconds = machine.instructionSeconds + std::max(instruction.flops / flopsPerSecond,
-                                                             instruction.traffic_bytes / bytesPerSecond);
+      double seconds = model.opSeconds(workOf(instruction), rank);
       estimate.computeSeconds += seconds;
       now += seconds;
     }

@@ -1,8 +1,8 @@
-//===- StepEstimate.h - what a rank program costs on a machine --*- C++ -*-===//
+//===- StepEstimate.h - what a rank program costs on a cluster --*- C++ -*-===//
 #ifndef PDC_COMPILER_COST_STEPESTIMATE_H
 #define PDC_COMPILER_COST_STEPESTIMATE_H
 
-#include "compiler/machine/Machine.h"
+#include "compiler/cost/CostModel.h"
 #include "runtime/program/program_generated.h"
 #include <map>
 #include <string>
@@ -16,12 +16,14 @@ struct StepEstimate {
   std::map<std::string, double> commBytes; // collective -> bytes of its operands on this rank
 };
 
-/// Runs the list on two streams, one that computes and one that communicates: a collective begins when it is
-/// started and the one before it has ended; `done` waits for it. Compute is a roofline: the larger of
-/// arithmetic and memory time (Williams et al. 2009). An all-reduce of b bytes over n ranks takes 2 (n - 1) /
-/// n * b / bandwidth plus 2 (n - 1) latencies (Thakur et al. 2005, ring).
-StepEstimate estimateStep(const program::ProgramT &program, const machine::Machine &machine, int threads,
-                          bool bf16);
+/// Runs the list of `rank` on two streams, one that computes and one that communicates: a collective begins when it
+/// is started and the one before it has ended; `done` waits for it. The cluster's `overlap` is the share of
+/// a collective's time that runs beside compute: the rest is taken from the rank itself.
+StepEstimate estimateStep(const program::ProgramT &program, int64_t rank, const machine::Cluster &cluster,
+                          const CostModel &model);
+
+/// What one instruction that computes does.
+OpWork workOf(const program::InstructionT &instruction);
 
 } // namespace pdc::cost
 

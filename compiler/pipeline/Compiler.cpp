@@ -3,6 +3,7 @@
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/codegen/KernelLibrary.h"
 #include "compiler/codegen/program/RankPrograms.h"
+#include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/IdLimits.h"
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/plan/Report.h"
@@ -230,7 +231,7 @@ FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions
 
   int64_t batch = executable.programs.front()->batch;
   llvm::json::Object report = plan::buildReport(
-      {executable, options.parallel, batch, std::move(layouts), /*decisions=*/{}, machine::local()});
+      {executable, options.parallel, batch, std::move(layouts), /*decisions=*/{}, machine::local(options.ranks)});
   Compiled compiled;
   compiled.report = llvm::formatv("{0:2}", llvm::json::Value(std::move(report)));
   compiled.payload = program::WritePayload({{program::kProgramSection, view(programs)},

@@ -148,7 +148,7 @@ json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
 
 json::Object plan::buildReport(const ReportInput &input) {
   const ExecutableT &executable = input.executable;
-  bool bf16 = executable.precision == "bf16";
+  auto costs = cantFail(cost::makeCostModel("native", input.cluster, executable.threads));
 
   // Ranks that run the same program have the same numbers; the slowest tells the step time.
   cost::StepEstimate slowest;
@@ -156,7 +156,7 @@ json::Object plan::buildReport(const ReportInput &input) {
   json::Array ranks;
   for (const auto &rank : executable.rank_programs) {
     const ProgramT &program = mainProgram(executable, *rank);
-    cost::StepEstimate estimate = cost::estimateStep(program, input.machine, executable.threads, bf16);
+    cost::StepEstimate estimate = cost::estimateStep(program, rank->rank, input.cluster, *costs);
     if (estimate.stepSeconds > slowest.stepSeconds)
       slowest = estimate;
     peakMemory.push_back(static_cast<int64_t>(program.private_bytes + program.shared_bytes));
@@ -194,7 +194,7 @@ json::Object plan::buildReport(const ReportInput &input) {
       {"optimizer", executable.optimizer},
       {"threads", executable.threads},
       {"cpu_features", executable.cpu_features},
-      {"machine", input.machine.name},
+      {"machine", input.cluster.name},
       {"parallel", json::Object{{"data", parallel.data},
                                 {"tensor", parallel.tensor},
                                 {"pipeline", parallel.pipeline},

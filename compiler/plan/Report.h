@@ -7,7 +7,7 @@
 #ifndef PDC_COMPILER_PLAN_REPORT_H
 #define PDC_COMPILER_PLAN_REPORT_H
 
-#include "compiler/machine/Machine.h"
+#include "compiler/machine/Cluster.h"
 #include "compiler/plan/ParallelSpec.h"
 #include "runtime/program/program_generated.h"
 #include "llvm/Support/JSON.h"
@@ -37,7 +37,7 @@ struct ReportInput {
   int64_t batch;
   std::vector<LayoutRow> layouts;
   std::vector<Decision> decisions;
-  machine::Machine machine;
+  machine::Cluster cluster;
 };
 
 llvm::json::Object buildReport(const ReportInput &input);
