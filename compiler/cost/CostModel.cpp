@@ -141,21 +141,17 @@ public:
     return 0;
   }
 
-private:
+protected:
   std::vector<double> bandwidths; // B/s per level
 };
 
 /// As PipeDream (Tarnawski et al. 2021, section 3), but with one bandwidth for all pairs of devices: the smallest.
 class PiperModel : public PipeDreamModel {
 public:
-  using PipeDreamModel::PipeDreamModel;
-  const char *name() const override { return "piper"; }
-
-  double collectiveSeconds(Collective collective, double bytes, const GroupShape &shape) const override {
-    GroupShape flat = shape;
-    flat.levels.back().members = std::max<int64_t>(2, flat.levels.back().members);
-    return shape.ranks <= 1 ? 0 : PipeDreamModel::collectiveSeconds(collective, bytes, flat);
+  PiperModel(const Cluster &cluster, int threads) : PipeDreamModel(cluster, threads) {
+    std::fill(bandwidths.begin(), bandwidths.end(), *std::min_element(bandwidths.begin(), bandwidths.end()));
   }
+  const char *name() const override { return "piper"; }
 };
 
 //===----------------------------------------------------------------------===//

@@ -64,8 +64,8 @@ static std::string callOf(const InstructionT &instruction) {
   for (const auto &operand : instruction.operands) {
     if (&operand != &instruction.operands.front())
       text += ", ";
-    for (int64_t size : operand->shape)
-      text += (&size == operand->shape.data() ? "" : "x") + std::to_string(size);
+    for (size_t i = 0; i < operand->shape.size(); ++i)
+      text += (i == 0 ? "" : "x") + std::to_string(operand->shape[i]);
     text += ":" + std::string(ElementName(operand->element_type));
   }
   return text + ")";

@@ -1,0 +1,49 @@
+//===- op_work_test.cpp - the time of one op ------------------------------===//
+
+#include "compiler/cost/OpWork.h"
+#include "gtest/gtest.h"
+
+using namespace pdc;
+using namespace pdc::cost;
+using machine::OpClass;
+using machine::Precision;
+
+/// 1 TFLOP/s, 100 GB/s, 2 us; half of either is reached.
+static machine::DeviceKind device() {
+  machine::DeviceKind device;
+  device.peakFlops = {0, 1e12, 0, 10e12, 0};
+  device.memoryBytesPerSecond = 100e9;
+  device.launchSeconds = 2e-6;
+  for (OpClass opClass : {OpClass::Matmul, OpClass::Copy, OpClass::Elementwise})
+    device.efficiencies.push_back({opClass, std::nullopt, {{1, 0.5}}});
+  return device;
+}
+
+TEST(OpSeconds, ArithmeticBoundWorkTakesFlopsOverTheReachedPeak) {
+  // 1e9 / 0.5e12 = 2 ms, more than 1e6 / 50e9 = 20 us.
+  EXPECT_DOUBLE_EQ(opSeconds(device(), {OpClass::Matmul, 1e9, 0.6e6, 0.4e6, Precision::F32, ""}), 2.002e-3);
+}
+
+TEST(OpSeconds, MemoryBoundWorkTakesBytesOverTheReachedBandwidth) {
+  // 50e6 / 50e9 = 1 ms.
+  EXPECT_DOUBLE_EQ(opSeconds(device(), {OpClass::Elementwise, 1e6, 30e6, 20e6, Precision::F32, ""}),
+                   1.002e-3);
+  EXPECT_DOUBLE_EQ(opSeconds(device(), {OpClass::Matmul, 1e3, 30e6, 20e6, Precision::F32, ""}), 1.002e-3);
+}
+
+TEST(OpSeconds, PrecisionChoosesThePeak) {
+  EXPECT_DOUBLE_EQ(opSeconds(device(), {OpClass::Matmul, 1e9, 0, 0, Precision::BF16, ""}), 2e-6 + 0.2e-3);
+}
+
+TEST(OpSeconds, VectorCodeReachesAQuarterOfThePeak) {
+  EXPECT_DOUBLE_EQ(opSeconds(device(), {OpClass::Elementwise, 1e9, 1, 1, Precision::F32, ""}), 2e-6 + 4e-3);
+}
+
+TEST(OpSeconds, AMeasuredCallTakesWhatItTook) {
+  machine::DeviceKind measured = device();
+  measured.librarySeconds["matmul(2x2:f32)"] = 7e-6;
+  OpWork work{OpClass::Matmul, 1e9, 1, 1, Precision::F32, "matmul(2x2:f32)"};
+  EXPECT_EQ(opSeconds(measured, work), 7e-6);
+  work.call = "matmul(3x3:f32)";
+  EXPECT_DOUBLE_EQ(opSeconds(measured, work), 2.002e-3);
+}

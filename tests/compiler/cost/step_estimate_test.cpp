@@ -1,0 +1,144 @@
+//===- step_estimate_test.cpp - the time of a rank program, by hand -------===//
+
+#include "compiler/cost/StepEstimate.h"
+#include "tests/compiler/cost/clusters.h"
+#include "gtest/gtest.h"
+
+using namespace pdc;
+using namespace pdc::cost;
+using namespace pdc::program;
+using machine::Cluster;
+using machine::OpClass;
+
+/// Writes a rank program, instruction by instruction.
+class Writer {
+public:
+  Writer() {
+    auto group = std::make_unique<GroupT>();
+    group->ranks = {0, 1, 2, 3};
+    program.groups.push_back(std::move(group));
+  }
+
+  InstructionT &add(Opcode opcode, const std::string &target) {
+    program.instructions.push_back(std::make_unique<InstructionT>());
+    InstructionT &instruction = *program.instructions.back();
+    instruction.opcode = opcode;
+    instruction.target = target;
+    return instruction;
+  }
+
+  /// Takes `seconds` on a device of 1 TFLOP/s (a quarter of which vector code reaches) and launches of 2 us.
+  void compute(double seconds) { add(Opcode::kKernel, "k").flops = (seconds - 2e-6) * 0.25e12; }
+
+  /// Starts a collective of `elements` f32 in place over all four ranks.
+  int32_t start(const std::string &collective, int64_t elements) {
+    InstructionT &instruction = add(Opcode::kCollectiveStart, collective);
+    instruction.group = 0;
+    operand(instruction, Access::kReadWrite, {elements});
+    return static_cast<int32_t>(program.instructions.size()) - 1;
+  }
+
+  void done(int32_t start) { add(Opcode::kCollectiveDone, "").start_index = start; }
+
+  static void operand(InstructionT &instruction, Access access, std::vector<int64_t> shape,
+                      ElementType type = ElementType::kF32) {
+    instruction.operands.push_back(std::make_unique<OperandT>());
+    instruction.operands.back()->access = access;
+    instruction.operands.back()->shape = std::move(shape);
+    instruction.operands.back()->element_type = type;
+  }
+
+  StepEstimate estimate(double overlap) {
+    Cluster cluster = test::row(4, "latency: 0, bandwidth: 100 MB/s");
+    cluster.overlap = overlap;
+    return estimateStep(program, 0, cluster, *llvm::cantFail(makeCostModel("native", cluster)));
+  }
+
+  ProgramT program;
+};
+
+// 250,000 elements of 4 bytes: 2 * 3/4 * 1 MB at 100 MB/s.
+static constexpr double kAllReduce = 15e-3;
+
+TEST(StepEstimate, AddsUpWhatARankComputes) {
+  Writer w;
+  w.compute(3e-3);
+  w.compute(4e-3);
+  StepEstimate estimate = w.estimate(1);
+  EXPECT_NEAR(estimate.stepSeconds, 7e-3, 1e-9);
+  EXPECT_NEAR(estimate.computeSeconds, 7e-3, 1e-9);
+  EXPECT_EQ(estimate.exposedCommunicationSeconds, 0);
+}
+
+TEST(StepEstimate, HidesACollectiveBehindCompute) {
+  Writer w;
+  int32_t start = w.start("all_reduce", 250'000);
+  w.compute(20e-3);
+  w.done(start);
+  StepEstimate estimate = w.estimate(1);
+  EXPECT_NEAR(estimate.stepSeconds, 20e-3, 1e-9);
+  EXPECT_NEAR(estimate.exposedCommunicationSeconds, 0, 1e-9);
+  EXPECT_EQ(estimate.commBytes.at("all_reduce"), 1e6);
+}
+
+TEST(StepEstimate, WaitsForWhatComputeDoesNotHide) {
+  Writer w;
+  int32_t start = w.start("all_reduce", 250'000);
+  w.compute(5e-3);
+  w.done(start);
+  StepEstimate estimate = w.estimate(1);
+  EXPECT_NEAR(estimate.stepSeconds, kAllReduce, 1e-9);
+  EXPECT_NEAR(estimate.exposedCommunicationSeconds, kAllReduce - 5e-3, 1e-9);
+}
+
+TEST(StepEstimate, CollectivesFollowEachOther) {
+  Writer w;
+  int32_t first = w.start("all_reduce", 250'000), second = w.start("all_reduce", 250'000);
+  w.done(first);
+  w.done(second);
+  EXPECT_NEAR(w.estimate(1).stepSeconds, 2 * kAllReduce, 1e-9);
+}
+
+TEST(StepEstimate, WithoutOverlapTheRankCommunicatesItself) {
+  Writer w;
+  int32_t start = w.start("all_reduce", 250'000);
+  w.compute(20e-3);
+  w.done(start);
+  StepEstimate none = w.estimate(0), half = w.estimate(0.5);
+  EXPECT_NEAR(none.stepSeconds, 20e-3 + kAllReduce, 1e-9);
+  EXPECT_NEAR(none.exposedCommunicationSeconds, kAllReduce, 1e-9);
+  EXPECT_NEAR(half.stepSeconds, 20e-3 + kAllReduce / 2, 1e-9);
+}
+
+TEST(StepEstimate, AGatherCountsItsResult) {
+  Writer w;
+  InstructionT &instruction = w.add(Opcode::kCollectiveStart, "all_gather");
+  instruction.group = 0;
+  Writer::operand(instruction, Access::kRead, {62'500});
+  Writer::operand(instruction, Access::kWrite, {250'000});
+  w.done(0);
+  EXPECT_NEAR(w.estimate(1).stepSeconds, kAllReduce / 2, 1e-9);
+}
+
+TEST(WorkOf, LibraryCallsHaveTheClassOfTheirName) {
+  Writer w;
+  for (auto [target, opClass] : {std::pair("matmul", OpClass::Matmul),
+                                 {"conv2d_grad_weight", OpClass::Convolution},
+                                 {"embedding_grad", OpClass::Gather},
+                                 {"max_pool2d", OpClass::Reduction},
+                                 {"copy_view", OpClass::Copy},
+                                 {"transpose", OpClass::Copy}})
+    EXPECT_EQ(workOf(w.add(Opcode::kLibrary, target)).opClass, opClass) << target;
+  EXPECT_EQ(workOf(w.add(Opcode::kKernel, "fusion_3")).opClass, OpClass::Elementwise);
+  EXPECT_EQ(workOf(w.add(Opcode::kFill, "")).opClass, OpClass::Copy);
+}
+
+TEST(WorkOf, ACallIsNamedByItsOperands) {
+  Writer w;
+  InstructionT &matmul = w.add(Opcode::kLibrary, "matmul");
+  Writer::operand(matmul, Access::kRead, {64, 256}, ElementType::kBF16);
+  Writer::operand(matmul, Access::kRead, {256, 8}, ElementType::kBF16);
+  Writer::operand(matmul, Access::kWrite, {64, 8});
+  EXPECT_EQ(workOf(matmul).call, "matmul(64x256:bf16, 256x8:bf16, 64x8:f32)");
+  EXPECT_EQ(workOf(matmul).precision, machine::Precision::BF16);
+}
