@@ -5,6 +5,7 @@
 #include "runtime/base/status.h"
 #include "runtime/kernels/onednn/engine.h"
 #include "runtime/kernels/onednn/reordered.h"
+#include "runtime/kernels/onednn/widened.h"
 #include "runtime/kernels/onednn/window.h"
 #include "runtime/program/view.h"
 
@@ -216,11 +217,12 @@ double Flops(const program::Instruction& instruction) {
   return 2.0 * y.elements() * w.shape[1] * w.shape[2] * w.shape[3];
 }
 
-PDC_REGISTER_LIBRARY_CALL(conv2d, "conv2d", Workspace<PlanForward>, Prepare<PlanForward>, Flops<0, 1>);
-PDC_REGISTER_LIBRARY_CALL(conv2d_grad_input, "conv2d_grad_input", Workspace<PlanGradInput>,
-                          Prepare<PlanGradInput>, Flops<2, 1>);
-PDC_REGISTER_LIBRARY_CALL(conv2d_grad_weight, "conv2d_grad_weight", Workspace<PlanGradWeight>,
-                          Prepare<PlanGradWeight>, Flops<0, 2>);
+PDC_REGISTER_LIBRARY_CALL(conv2d, "conv2d", AnyWorkspace<Workspace<PlanForward>>,
+                          (AnyPrepare<Workspace<PlanForward>, Prepare<PlanForward>>), Flops<0, 1>);
+PDC_REGISTER_LIBRARY_CALL(conv2d_grad_input, "conv2d_grad_input", AnyWorkspace<Workspace<PlanGradInput>>,
+                          (AnyPrepare<Workspace<PlanGradInput>, Prepare<PlanGradInput>>), Flops<2, 1>);
+PDC_REGISTER_LIBRARY_CALL(conv2d_grad_weight, "conv2d_grad_weight", AnyWorkspace<Workspace<PlanGradWeight>>,
+                          (AnyPrepare<Workspace<PlanGradWeight>, Prepare<PlanGradWeight>>), Flops<0, 2>);
 
 }  // namespace
 }  // namespace pdc::kernels::onednn

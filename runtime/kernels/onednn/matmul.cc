@@ -3,7 +3,7 @@
 // f32 goes through oneDNN's sgemm, matrix by matrix: in oneDNN 2.6 it was as fast as the matmul primitive or
 // faster on every shape of GPT-2 measured (256x3072x768: 54 GFLOP/s against 26 on one busy core; 64x64x64:
 // equal), and unlike the primitive it takes any leading dimension at full speed. bf16 goes through the
-// primitive, which uses AMX.
+// primitive, which uses AMX, or is widened to f32 (widened.h).
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -12,6 +12,7 @@
 #include "runtime/base/status.h"
 #include "runtime/kernels/onednn/engine.h"
 #include "runtime/kernels/onednn/matmul_problem.h"
+#include "runtime/kernels/onednn/widened.h"
 #include "runtime/program/view.h"
 
 namespace pdc::kernels::onednn {
@@ -104,7 +105,7 @@ class SgemmCall : public Call {
 };
 
 // The primitive's view of one matrix: batch dimensions that all matrices share have size 1.
-memory::desc MatrixDesc(const MatmulProblem& problem, int64_t MatmulProblem::Batch::* step, int64_t rows,
+memory::desc MatrixDesc(const MatmulProblem& problem, int64_t MatmulProblem::Batch::*step, int64_t rows,
                         int64_t columns, const MatmulProblem::Strides& matrix, ElementType type) {
   memory::dims dims, strides;
   for (const MatmulProblem::Batch& batch : problem.batch) {
@@ -122,9 +123,6 @@ memory::desc MatrixDesc(const MatmulProblem& problem, int64_t MatmulProblem::Bat
 
 absl::StatusOr<dnnl::matmul::primitive_desc> DescribeBf16(const program::Instruction& instruction,
                                                           const MatmulProblem& problem, memory::desc* bias) {
-  if (problem.has_bias && problem.bias_per_row) {
-    return CallUnsupported(instruction, "a bias with a column-major bf16 result");
-  }
   using Batch = MatmulProblem::Batch;
   memory::desc a = MatrixDesc(problem, &Batch::a, problem.m, problem.k, problem.a, problem.type);
   memory::desc b = MatrixDesc(problem, &Batch::b, problem.k, problem.n, problem.b, problem.type);
@@ -190,7 +188,25 @@ double MatmulFlops(const program::Instruction& instruction) {
   return 2.0 * problem->batch_size() * problem->m * problem->n * problem->k;
 }
 
-PDC_REGISTER_LIBRARY_CALL(matmul, "matmul", MatmulWorkspace, PrepareMatmul, MatmulFlops);
+// The primitive takes no bias of a column-major result.
+bool Widens(const program::Instruction& instruction) {
+  absl::StatusOr<MatmulProblem> problem = ParseMatmul(instruction);
+  if (!problem.ok() || problem->type != ElementType::kBF16) return false;
+  return NeedsWidening(instruction) || (problem->has_bias && problem->bias_per_row);
+}
+
+absl::StatusOr<int64_t> AnyMatmulWorkspace(const program::Instruction& instruction, int threads) {
+  if (Widens(instruction)) return WidenedWorkspace(instruction, threads, MatmulWorkspace);
+  return MatmulWorkspace(instruction, threads);
+}
+
+absl::StatusOr<std::unique_ptr<Call>> PrepareAnyMatmul(const program::Instruction& instruction,
+                                                       const Binding& binding) {
+  if (Widens(instruction)) return PrepareWidened(instruction, binding, MatmulWorkspace, PrepareMatmul);
+  return PrepareMatmul(instruction, binding);
+}
+
+PDC_REGISTER_LIBRARY_CALL(matmul, "matmul", AnyMatmulWorkspace, PrepareAnyMatmul, MatmulFlops);
 
 }  // namespace
 }  // namespace pdc::kernels::onednn

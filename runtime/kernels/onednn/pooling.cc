@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
 #include "runtime/kernels/onednn/engine.h"
+#include "runtime/kernels/onednn/widened.h"
 #include "runtime/kernels/onednn/window.h"
 #include "runtime/program/view.h"
 
@@ -176,14 +177,14 @@ double Flops(const program::Instruction& instruction) {
   return static_cast<double>(ViewOf(instruction, y_operand).elements()) * program::ElementCount(kernel);
 }
 
-PDC_REGISTER_LIBRARY_CALL(max_pool2d, "max_pool2d", Workspace<PlanForward<true>>, Prepare<PlanForward<true>>,
-                          Flops<1>);
-PDC_REGISTER_LIBRARY_CALL(max_pool2d_grad, "max_pool2d_grad", Workspace<PlanMaxGrad>, Prepare<PlanMaxGrad>,
-                          Flops<0>);
-PDC_REGISTER_LIBRARY_CALL(avg_pool2d, "avg_pool2d", Workspace<PlanForward<false>>,
-                          Prepare<PlanForward<false>>, Flops<1>);
-PDC_REGISTER_LIBRARY_CALL(avg_pool2d_grad, "avg_pool2d_grad", Workspace<PlanAvgGrad>, Prepare<PlanAvgGrad>,
-                          Flops<0>);
+PDC_REGISTER_LIBRARY_CALL(max_pool2d, "max_pool2d", AnyWorkspace<Workspace<PlanForward<true>>>,
+                          (AnyPrepare<Workspace<PlanForward<true>>, Prepare<PlanForward<true>>>), Flops<1>);
+PDC_REGISTER_LIBRARY_CALL(max_pool2d_grad, "max_pool2d_grad", AnyWorkspace<Workspace<PlanMaxGrad>>,
+                          (AnyPrepare<Workspace<PlanMaxGrad>, Prepare<PlanMaxGrad>>), Flops<0>);
+PDC_REGISTER_LIBRARY_CALL(avg_pool2d, "avg_pool2d", AnyWorkspace<Workspace<PlanForward<false>>>,
+                          (AnyPrepare<Workspace<PlanForward<false>>, Prepare<PlanForward<false>>>), Flops<1>);
+PDC_REGISTER_LIBRARY_CALL(avg_pool2d_grad, "avg_pool2d_grad", AnyWorkspace<Workspace<PlanAvgGrad>>,
+                          (AnyPrepare<Workspace<PlanAvgGrad>, Prepare<PlanAvgGrad>>), Flops<0>);
 
 }  // namespace
 }  // namespace pdc::kernels::onednn
