@@ -10,7 +10,7 @@ packages=(
   libmlir-22-dev llvm-22-dev mlir-22-tools llvm-22-tools liblld-22-dev zlib1g-dev libzstd-dev
   libopenmpi-dev openmpi-bin openssh-client libabsl-dev libdnnl-dev
   nlohmann-json3-dev libyaml-cpp-dev libcli11-dev libflatbuffers-dev flatbuffers-compiler libxxhash-dev
-  libgtest-dev libgmock-dev libbenchmark-dev iproute2
+  libgtest-dev libgmock-dev libbenchmark-dev coinor-libcbc-dev iproute2
 )
 
 missing=()

@@ -35,7 +35,6 @@ public:
   NetworkBuilder(const Problem &problem, const Domains &domains, const Pricing &pricing, double quantum)
       : problem(problem), domains(domains), pricing(pricing) {
     network.quantum = quantum;
-    network.roundingCost = quantum / 2 * static_cast<double>(problem.nodes.size() + problem.edges.size());
   }
 
   CostNetwork build() {
@@ -49,7 +48,18 @@ public:
   }
 
 private:
-  double round(double cost) const { return std::nearbyint(cost / network.quantum); }
+  /// In quanta; `error` becomes the largest change, in quanta, of what was rounded.
+  double round(double cost, double &error) const {
+    double exact = cost / network.quantum, rounded = std::nearbyint(exact);
+    if (!std::isinf(cost))
+      error = std::max(error, std::abs(exact - rounded));
+    return rounded;
+  }
+  double roundFixed(double cost) {
+    double error = 0, rounded = round(cost, error);
+    network.roundingCost += error * network.quantum;
+    return rounded;
+  }
 
   void numberVariables() {
     variableOf.assign(problem.nodes.size(), none);
@@ -71,7 +81,7 @@ private:
     for (uint32_t node = 0; node < problem.nodes.size(); ++node) {
       uint32_t table = problem.nodes[node].unaryTable;
       if (variableOf[node] == none)
-        network.constant += round(pricing.unary(problem.unaryTables[table], domains[node][0]));
+        network.constant += roundFixed(pricing.unary(problem.unaryTables[table], domains[node][0]));
       else
         unary[variableOf[node]].push_back(unaryNumber(node));
     }
@@ -83,18 +93,20 @@ private:
     uint32_t known = unaryKeys({table, domainNumber[node]});
     if (known == unaryNumbers.size()) {
       std::vector<double> entries;
+      double error = 0;
       for (uint32_t choice : domains[node])
-        entries.push_back(round(pricing.unary(problem.unaryTables[table], choice)));
-      unaryNumbers.push_back(network.pool.intern(std::move(entries)));
+        entries.push_back(round(pricing.unary(problem.unaryTables[table], choice), error));
+      unaryNumbers.push_back({network.pool.intern(std::move(entries)), error});
     }
-    return unaryNumbers[known];
+    network.roundingCost += unaryNumbers[known].error * network.quantum;
+    return unaryNumbers[known].table;
   }
 
   void addEdge(const Edge &edge) {
     uint32_t first = variableOf[edge.first], second = variableOf[edge.second];
     const PairTable &table = problem.pairTables[edge.pairTable];
     if (first == none && second == none)
-      network.constant += round(pricing.pair(table, domains[edge.first][0], domains[edge.second][0]));
+      network.constant += roundFixed(pricing.pair(table, domains[edge.first][0], domains[edge.second][0]));
     else if (second == none)
       unary[first].push_back(pairNumber(edge));
     else if (first == none)
@@ -111,12 +123,14 @@ private:
     if (known == pairNumbers.size()) {
       const PairTable &table = problem.pairTables[edge.pairTable];
       std::vector<double> entries;
+      double error = 0;
       for (uint32_t a : domains[lower])
         for (uint32_t b : domains[upper])
-          entries.push_back(round(isTurned ? pricing.pair(table, b, a) : pricing.pair(table, a, b)));
-      pairNumbers.push_back(network.pool.intern(std::move(entries)));
+          entries.push_back(round(isTurned ? pricing.pair(table, b, a) : pricing.pair(table, a, b), error));
+      pairNumbers.push_back({network.pool.intern(std::move(entries)), error});
     }
-    return pairNumbers[known];
+    network.roundingCost += pairNumbers[known].error * network.quantum;
+    return pairNumbers[known].table;
   }
 
   /// The sum of the unary tables of a variable.
@@ -135,6 +149,12 @@ private:
     return sumNumbers[known];
   }
 
+  /// A table in the pool and the largest change, in quanta, that rounding made.
+  struct Rounded {
+    uint32_t table;
+    double error;
+  };
+
   static constexpr uint32_t none = ~0u;
   const Problem &problem;
   const Domains &domains;
@@ -143,7 +163,8 @@ private:
   std::vector<uint32_t> variableOf, domainNumber;
   std::vector<std::vector<uint32_t>> unary; // tables of each variable
   KeyNumbering domainNumbers, unaryKeys, pairKeys, sumKeys;
-  std::vector<uint32_t> unaryNumbers, pairNumbers, sumNumbers;
+  std::vector<Rounded> unaryNumbers, pairNumbers;
+  std::vector<uint32_t> sumNumbers;
 };
 } // namespace
 

@@ -37,9 +37,10 @@ Elimination::Message Elimination::compute(const EliminationStep &step, SolverSta
   return {network.pool.intern(std::move(entries)), least};
 }
 
-double Elimination::run(SolverStatistics &statistics) {
-  double total = network.constant;
+std::optional<double> Elimination::run(const SearchLimits &limits, SolverStatistics &statistics) {
+  double total = network.constant, operations = 0, entries = 0;
   messages.reserve(order.steps.size());
+  statistics.inducedWidth = std::max(statistics.inducedWidth, order.width);
   for (const EliminationStep &step : order.steps) {
     ++statistics.eliminations;
     std::vector<uint32_t> bucket = bucketVariables(step.variable, step.scope);
@@ -48,17 +49,48 @@ double Elimination::run(SolverStatistics &statistics) {
       inputs.push_back({tableOf(input), variableBits(scopeOf(input), bucket)});
     std::vector<uint32_t> key = stepKey(step.variable, bucket, network.extents, std::move(inputs));
     auto it = known.find(key);
-    if (it != known.end() && remembers)
+    if (it != known.end() && remembers) {
       ++statistics.memoHits;
-    else
+    } else {
+      double messageEntries = entriesOf(step.scope, network.extents);
+      operations += messageEntries * network.extents[step.variable];
+      entries += messageEntries;
+      if (operations > limits.operations || entries > limits.tableEntries)
+        return std::nullopt;
       it = known.insert_or_assign(std::move(key), compute(step, statistics)).first;
+    }
     messages.push_back(it->second.table);
+    constants.push_back(it->second.constant);
     total += it->second.constant;
     if (std::isinf(total))
       break;
   }
-  statistics.inducedWidth = std::max(statistics.inducedWidth, order.width);
   return total;
+}
+
+void Elimination::addInputs(const EliminationStep &step, const std::vector<uint32_t> &choices,
+                            std::vector<double> &sums) const {
+  for (uint32_t input : step.inputs) {
+    const std::vector<uint32_t> &scope = scopeOf(input);
+    size_t offset = 0, stride = 1, own = 0;
+    for (size_t axis = scope.size(); axis-- > 0;) {
+      if (scope[axis] == step.variable)
+        own = stride;
+      else
+        offset += stride * choices[scope[axis]];
+      stride *= network.extents[scope[axis]];
+    }
+    const double *entries = network.pool[tableOf(input)].data() + offset;
+    for (size_t choice = 0; choice < sums.size(); ++choice)
+      sums[choice] += entries[choice * own];
+  }
+}
+
+double Elimination::messageAt(size_t step, const std::vector<uint32_t> &choices) const {
+  size_t offset = 0;
+  for (uint32_t variable : order.steps[step].scope)
+    offset = offset * network.extents[variable] + choices[variable];
+  return network.pool[messages[step]][offset] + constants[step];
 }
 
 std::vector<uint32_t> Elimination::choices() const {
@@ -67,20 +99,7 @@ std::vector<uint32_t> Elimination::choices() const {
   for (size_t i = order.steps.size(); i-- > 0;) {
     const EliminationStep &step = order.steps[i];
     sums.assign(network.extents[step.variable], 0.0);
-    for (uint32_t input : step.inputs) {
-      const std::vector<uint32_t> &scope = scopeOf(input);
-      size_t offset = 0, stride = 1, own = 0;
-      for (size_t axis = scope.size(); axis-- > 0;) {
-        if (scope[axis] == step.variable)
-          own = stride;
-        else
-          offset += stride * choices[scope[axis]];
-        stride *= network.extents[scope[axis]];
-      }
-      const double *entries = network.pool[tableOf(input)].data() + offset;
-      for (size_t choice = 0; choice < sums.size(); ++choice)
-        sums[choice] += entries[choice * own];
-    }
+    addInputs(step, choices, sums);
     choices[step.variable] = static_cast<uint32_t>(std::min_element(sums.begin(), sums.end()) - sums.begin());
   }
   return choices;

@@ -4,6 +4,7 @@
 
 #include "compiler/plan/problem/EliminationOrder.h"
 #include "compiler/plan/problem/MinSum.h"
+#include "compiler/plan/problem/SearchLimits.h"
 #include "compiler/plan/problem/Solution.h"
 
 namespace pdc::plan {
@@ -21,8 +22,9 @@ public:
   Elimination(CostNetwork &network, const EliminationOrder &order, bool remembers = true)
       : network(network), order(order), remembers(remembers) {}
 
-  /// The least cost in quanta, with the network's constant; infinite if there is no plan.
-  double run(SolverStatistics &statistics);
+  /// The least cost in quanta, with the network's constant; infinite if there is no plan. Nothing if that would
+  /// take more than the limits allow.
+  std::optional<double> run(const SearchLimits &limits, SolverStatistics &statistics);
 
   /// After run(), if it was finite: the choice of each variable, an index into its domain.
   std::vector<uint32_t> choices() const;
@@ -36,6 +38,14 @@ public:
     return input < network.factors.size() ? network.factors[input].scope
                                           : order.steps[input - network.factors.size()].scope;
   }
+  /// Adds the inputs of a step to `sums`, an entry for each choice of its variable; the others' are `choices`.
+  void addInputs(const EliminationStep &step, const std::vector<uint32_t> &choices,
+                 std::vector<double> &sums) const;
+  /// The message of a step with its constant, beside these choices.
+  double messageAt(size_t step, const std::vector<uint32_t> &choices) const;
+  /// What was taken out of the message of a step.
+  double constantOf(size_t step) const { return constants[step]; }
+
   /// The tables of a step on the axes of its bucket.
   Bucket bucketOf(const EliminationStep &step) const;
 
@@ -50,6 +60,7 @@ private:
   const EliminationOrder &order;
   const bool remembers;
   std::vector<uint32_t> messages; // table of each step
+  std::vector<double> constants;  // of each step
   std::unordered_map<std::vector<uint32_t>, Message, KeyHash> known;
 };
 

@@ -41,6 +41,13 @@ std::vector<uint32_t> pdc::plan::stepKey(uint32_t variable, const std::vector<ui
   return key;
 }
 
+double pdc::plan::entriesOf(const std::vector<uint32_t> &scope, const std::vector<uint32_t> &extents) {
+  double entries = 1;
+  for (uint32_t variable : scope)
+    entries *= extents[variable];
+  return entries;
+}
+
 namespace {
 enum class Heuristic { weight, growth, sharedWeight };
 
@@ -81,6 +88,7 @@ private:
     double bucketEntries = 0, messageEntries = 0, inputEntries = 0;
     bool isCounted = false; // in the sums of the order
     uint32_t message = none;
+    uint32_t shape = none; // kinds that differ in messages only have the same
   };
 
   double scoreOf(const Kind &kind) const {
@@ -103,13 +111,6 @@ private:
     scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
     std::erase(scope, variable);
     return scope;
-  }
-
-  double entriesOf(const std::vector<uint32_t> &scope) const {
-    double entries = 1;
-    for (uint32_t variable : scope)
-      entries *= network.extents[variable];
-    return entries;
   }
 
   void leaveKind(uint32_t variable) {
@@ -139,10 +140,11 @@ private:
     uint32_t number = numbering(key);
     if (number == kinds.size()) {
       Kind &kind = kinds.emplace_back();
-      kind.messageEntries = entriesOf(scope);
+      kind.messageEntries = entriesOf(scope, network.extents);
       kind.bucketEntries = kind.messageEntries * network.extents[variable];
+      kind.shape = shapeOf(variable, bucket);
       for (uint32_t input : liveInputs[variable])
-        kind.inputEntries += entriesOf(tables[input].scope);
+        kind.inputEntries += entriesOf(tables[input].scope, network.extents);
     }
     Kind &kind = kinds[number];
     if (!kind.members.empty())
@@ -150,6 +152,20 @@ private:
     kind.members.insert(variable);
     queue.emplace(scoreOf(kind), number);
     kindOf[variable] = number;
+  }
+
+  uint32_t shapeOf(uint32_t variable, const std::vector<uint32_t> &bucket) {
+    std::vector<uint32_t> key = bucket;
+    if (bucket.size() <= 64) {
+      std::vector<StepInput> inputs;
+      for (uint32_t input : liveInputs[variable])
+        inputs.push_back({input < network.factors.size() ? tables[input].number : none,
+                          variableBits(tables[input].scope, bucket)});
+      key = stepKey(variable, bucket, network.extents, std::move(inputs));
+    }
+    uint32_t shape = shapes(key);
+    countOfShape.resize(shapes.size(), 0);
+    return shape;
   }
 
   void eliminate(uint32_t variable) {
@@ -160,8 +176,10 @@ private:
     if (!kind.isCounted) {
       kind.isCounted = true;
       kind.message = nextMessage++;
-      order.operations += kind.bucketEntries;
-      order.messageEntries += kind.messageEntries;
+      order.largestBucket = std::max(order.largestBucket, kind.bucketEntries);
+      // Messages that run along equal layers repeat themselves after a few.
+      if (++countOfShape[kind.shape] <= transient)
+        order.operations += kind.bucketEntries;
     }
     order.width = std::max(order.width, static_cast<uint32_t>(step.scope.size()));
     auto message = static_cast<uint32_t>(tables.size());
@@ -178,6 +196,7 @@ private:
   }
 
   static constexpr uint32_t none = ~0u;
+  static constexpr uint32_t transient = 8; // layers, about, before messages repeat themselves
   const CostNetwork &network;
   const Heuristic heuristic;
   EliminationOrder order;
@@ -185,7 +204,8 @@ private:
   std::vector<std::vector<uint32_t>> liveInputs; // of each variable, ascending
   std::vector<uint32_t> kindOf;                  // of each variable
   std::vector<Kind> kinds;
-  KeyNumbering numbering;
+  KeyNumbering numbering, shapes;
+  std::vector<uint32_t> countOfShape;          // kinds eliminated
   std::set<std::pair<double, uint32_t>> queue; // (score, kind)
   uint32_t nextMessage = 1u << 31;             // apart from the numbers of the pool
 };

@@ -15,10 +15,9 @@ struct EliminationStep {
 
 struct EliminationOrder {
   std::vector<EliminationStep> steps;
-  // What the tables will take, each kind of step counted once.
-  double operations = 0;     // entries combined
-  double messageEntries = 0; // entries of messages
-  uint32_t width = 0;        // most variables in a message
+  double operations = 0;    // estimate of the entries combined, equal steps counted once
+  double largestBucket = 0; // entries combined in one step
+  uint32_t width = 0;       // most variables in a message
 };
 
 /// An order that keeps tables small: the best of several greedy ones (weight of the bucket; growth of memory;
@@ -40,6 +39,9 @@ struct StepInput {
 /// Two steps with equal keys compute equal messages.
 std::vector<uint32_t> stepKey(uint32_t variable, const std::vector<uint32_t> &bucket,
                               const std::vector<uint32_t> &extents, std::vector<StepInput> inputs);
+
+/// Entries of a table with this scope.
+double entriesOf(const std::vector<uint32_t> &scope, const std::vector<uint32_t> &extents);
 
 /// Which variables of a bucket (at most 64) a scope has.
 uint64_t variableBits(const std::vector<uint32_t> &scope, const std::vector<uint32_t> &bucket);

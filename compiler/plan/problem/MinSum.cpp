@@ -213,6 +213,8 @@ static void minRows(double *row, const double *narrow, const std::vector<const d
   std::fill(row, row + n, std::numeric_limits<double>::infinity());
   for (uint32_t v = 0; v < choices; ++v) {
     double constant = narrow ? narrow[v] : 0.0;
+    if (constant == std::numeric_limits<double>::infinity())
+      continue; // much is forbidden
     size_t at = size_t{v} * n;
     switch (wide.size()) {
     case 1:
@@ -285,4 +287,54 @@ std::vector<double> pdc::plan::minSum(const Bucket &bucket) {
     row += n;
   } while (outer.next());
   return message;
+}
+
+//===----------------------------------------------------------------------===//
+// Projections
+//===----------------------------------------------------------------------===//
+
+PDC_VECTOR_CLONES static void minInto(double *__restrict target, const double *__restrict row, uint32_t n) {
+  for (uint32_t k = 0; k < n; ++k)
+    target[k] = row[k] < target[k] ? row[k] : target[k];
+}
+
+std::vector<std::vector<double>>
+pdc::plan::minProjections(const std::vector<uint32_t> &extents, const std::vector<AxisTable> &tables,
+                          const std::vector<std::vector<uint32_t>> &targets) {
+  auto innermost = static_cast<uint32_t>(extents.size() - 1);
+  std::vector<uint32_t> outerAxes;
+  for (uint32_t axis = 0; axis < innermost; ++axis)
+    outerAxes.push_back(axis);
+  Odometer outer(outerAxes, extents);
+  std::vector<bool> isWide; // the table or target has the innermost axis
+  for (const AxisTable &table : tables) {
+    outer.follow(stridesOf(table.axes, extents));
+    isWide.push_back(std::count(table.axes.begin(), table.axes.end(), innermost) != 0);
+  }
+  std::vector<std::vector<double>> projections;
+  for (const std::vector<uint32_t> &axes : targets) {
+    outer.follow(stridesOf(axes, extents));
+    isWide.push_back(std::count(axes.begin(), axes.end(), innermost) != 0);
+    projections.emplace_back(product(axes, extents), std::numeric_limits<double>::infinity());
+  }
+  uint32_t n = extents[innermost];
+  std::vector<double> row(n);
+  do {
+    double constant = 0;
+    for (size_t i = 0; i < tables.size(); ++i)
+      if (!isWide[i])
+        constant += tables[i].entries[outer.offset(i)];
+    std::fill(row.begin(), row.end(), constant);
+    for (size_t i = 0; i < tables.size(); ++i)
+      if (isWide[i])
+        addRow(row.data(), tables[i].entries + outer.offset(i), n);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      double *entry = projections[i].data() + outer.offset(tables.size() + i);
+      if (isWide[tables.size() + i])
+        minInto(entry, row.data(), n);
+      else
+        *entry = std::min(*entry, *std::min_element(row.begin(), row.end()));
+    }
+  } while (outer.next());
+  return projections;
 }

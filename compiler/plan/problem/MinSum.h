@@ -34,6 +34,11 @@ std::vector<double> minSum(const Bucket &bucket);
 void addTable(const AxisTable &table, const std::vector<uint32_t> &extents, const std::vector<uint32_t> &axes,
               std::vector<double> &target);
 
+/// For each list of axes, the least sum of the tables for each entry of these axes over all others.
+std::vector<std::vector<double>> minProjections(const std::vector<uint32_t> &extents,
+                                                const std::vector<AxisTable> &tables,
+                                                const std::vector<std::vector<uint32_t>> &targets);
+
 } // namespace pdc::plan
 
 #endif // PDC_COMPILER_PLAN_PROBLEM_MINSUM_H

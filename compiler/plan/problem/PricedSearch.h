@@ -2,6 +2,7 @@
 #ifndef PDC_COMPILER_PLAN_PROBLEM_PRICEDSEARCH_H
 #define PDC_COMPILER_PLAN_PROBLEM_PRICEDSEARCH_H
 
+#include "compiler/plan/problem/CostNetwork.h"
 #include "compiler/plan/problem/LocalSearch.h"
 #include "compiler/plan/problem/Solver.h"
 
@@ -19,6 +20,14 @@ struct PricedPlan {
 /// Searches the domains, none of them empty.
 PricedPlan searchAtPrice(const Problem &problem, const Adjacency &adjacency, const Domains &domains,
                          const Pricing &pricing, const SearchLimits &limits, SolverStatistics &statistics);
+
+/// A network without dominated choices, which leave the domains, too. `planCost` as for buildNetwork().
+CostNetwork buildPrunedNetwork(const Problem &problem, Domains &domains, const Pricing &pricing,
+                               double planCost, SolverStatistics &statistics);
+
+/// Choices of nodes from those of variables.
+std::vector<uint32_t> choicesOfNodes(const CostNetwork &network, const Domains &domains,
+                                     const std::vector<uint32_t> &ofVariables);
 
 } // namespace pdc::plan
 

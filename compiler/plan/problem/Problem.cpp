@@ -1,6 +1,7 @@
 //===- Problem.cpp - what a search for a plan decides, in numbers ---------===//
 
 #include "compiler/plan/problem/Problem.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace pdc::plan;
@@ -86,18 +87,19 @@ static std::string checkEdges(const Problem &problem) {
 
 /// Sums of memory stay far from the end of the numbers.
 static std::string checkTotalBytes(const Problem &problem) {
-  double most = std::abs(static_cast<double>(problem.fixedBytes));
-  auto add = [&](const std::vector<int64_t> &bytes) {
-    int64_t largest = 0;
-    for (int64_t size : bytes)
-      largest = std::max(largest, size);
-    most += static_cast<double>(largest);
+  auto largest = [](const std::vector<int64_t> &bytes) {
+    return bytes.empty() ? 0.0 : static_cast<double>(*std::max_element(bytes.begin(), bytes.end()));
   };
-  std::vector<double> unaryMost, pairMost;
+  std::vector<double> ofUnary, ofPair;
+  for (const UnaryTable &table : problem.unaryTables)
+    ofUnary.push_back(largest(table.bytes));
+  for (const PairTable &table : problem.pairTables)
+    ofPair.push_back(largest(table.bytes));
+  auto most = static_cast<double>(problem.fixedBytes);
   for (const Node &node : problem.nodes)
-    add(problem.unaryTables[node.unaryTable].bytes);
+    most += ofUnary[node.unaryTable];
   for (const Edge &edge : problem.edges)
-    add(problem.pairTables[edge.pairTable].bytes);
+    most += ofPair[edge.pairTable];
   if (most > 4e18)
     return "the memory of all decisions together does not fit a 64-bit number";
   return "";

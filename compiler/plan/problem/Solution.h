@@ -41,6 +41,7 @@ struct Solution {
   int64_t bytes = 0;             // of the choices and the fixed ones
   double lowerBoundSeconds = 0;  // no plan within the limit takes less
   int64_t lowerBoundBytes = 0;   // overMemory: no plan takes less memory
+  double secondsPerByte = 0; // what a byte more would save, under a memory limit that binds (price of memory)
   Proof proof = Proof::none;
   SolverStatistics statistics;
 

@@ -25,3 +25,117 @@ TEST(Solve, TheBestOfFiveHundredRandomProblemsIsFound) {
   }
   EXPECT_GT(possible, 400u);
 }
+
+TEST(Solve, UnderAMemoryLimitTheBestOfFiveHundredRandomProblemsIsFound) {
+  unsigned found = 0, overMemory = 0;
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    Problem problem = randomProblem(seed);
+    // From too little to enough.
+    problem.memoryLimitBytes = static_cast<int64_t>(4 + seed % 7) * solveByBruteForce(problem).bytes / 10;
+    Solution best = solveByBruteForce(problem), solution = solve(problem);
+    ASSERT_EQ(verifySolution(problem, solution), "") << "seed " << seed;
+    ASSERT_EQ(solution.status, best.status) << "seed " << seed;
+    EXPECT_EQ(solution.proof, Proof::exact) << "seed " << seed;
+    if (best.status == SolutionStatus::found) {
+      ++found;
+      EXPECT_NEAR(solution.seconds, best.seconds, 1e-12) << "seed " << seed;
+    } else if (best.status == SolutionStatus::overMemory) {
+      ++overMemory;
+      EXPECT_EQ(solution.bytes, best.bytes) << "seed " << seed;
+      EXPECT_EQ(solution.lowerBoundBytes, best.bytes) << "seed " << seed;
+      EXPECT_EQ(solution.excessBytes(problem), best.bytes - *problem.memoryLimitBytes);
+    }
+  }
+  EXPECT_GT(found, 150u);
+  EXPECT_GT(overMemory, 50u);
+}
+
+/// The structure of a graph, by its edges.
+using Edges = std::vector<std::pair<uint32_t, uint32_t>>;
+
+static void expectBest(const Edges &edges, uint32_t nodes, unsigned seed) {
+  ProblemMaker maker(seed);
+  for (uint32_t i = 0; i < nodes; ++i)
+    maker.addNode(maker.addUnary(2 + maker.below(2), false, false));
+  for (auto [first, second] : edges)
+    maker.addEdge(first, second);
+  Solution solution = solve(maker.problem);
+  EXPECT_EQ(verifySolution(maker.problem, solution), "");
+  EXPECT_EQ(solution.proof, Proof::exact);
+  EXPECT_NEAR(solution.seconds, solveByBruteForce(maker.problem).seconds, 1e-12);
+}
+
+TEST(Solve, AChain) {
+  Edges edges;
+  for (uint32_t i = 0; i < 11; ++i)
+    edges.push_back({i, i + 1});
+  for (unsigned seed = 0; seed < 10; ++seed)
+    expectBest(edges, 12, seed);
+}
+
+TEST(Solve, ATree) {
+  Edges edges;
+  for (uint32_t i = 1; i < 12; ++i)
+    edges.push_back({(i - 1) / 2, i});
+  for (unsigned seed = 0; seed < 10; ++seed)
+    expectBest(edges, 12, seed);
+}
+
+TEST(Solve, AChainWithResidualEdges) {
+  Edges edges;
+  for (uint32_t i = 0; i < 11; ++i) {
+    edges.push_back({i, i + 1});
+    if (i % 3 == 0 && i + 3 < 12)
+      edges.push_back({i + 3, i});
+  }
+  for (unsigned seed = 0; seed < 10; ++seed)
+    expectBest(edges, 12, seed);
+}
+
+TEST(Solve, AGrid) {
+  Edges edges;
+  for (uint32_t row = 0; row < 3; ++row)
+    for (uint32_t column = 0; column < 4; ++column) {
+      if (column < 3)
+        edges.push_back({4 * row + column, 4 * row + column + 1});
+      if (row < 2)
+        edges.push_back({4 * row + column, 4 * row + column + 4});
+    }
+  for (unsigned seed = 0; seed < 10; ++seed)
+    expectBest(edges, 12, seed);
+}
+
+TEST(Solve, AProblemWithoutDecisionsTakesWhatIsFixed) {
+  Problem problem;
+  problem.fixedSeconds = 0.5;
+  problem.fixedBytes = 100;
+  Solution solution = solve(problem);
+  EXPECT_EQ(verifySolution(problem, solution), "");
+  EXPECT_EQ(solution.seconds, 0.5);
+  EXPECT_EQ(solution.bytes, 100);
+}
+
+TEST(Solve, ADecisionWithoutAChoiceIsImpossible) {
+  Problem problem;
+  problem.unaryTables = {{{forbidden, 1}, {}}};
+  problem.nodes = {{0, std::nullopt, {1}}};
+  EXPECT_EQ(solve(problem).status, SolutionStatus::impossible);
+  EXPECT_EQ(solve(problem).proof, Proof::exact);
+}
+
+TEST(Solve, PairsThatForbidEachOtherAreImpossible) {
+  Problem problem;
+  problem.unaryTables = {{{1, 1}, {}}};
+  problem.pairTables = {{2, 2, {forbidden, forbidden, forbidden, forbidden}, {}}};
+  problem.nodes = {{0, std::nullopt, {}}, {0, std::nullopt, {}}};
+  problem.edges = {{0, 1, 0}};
+  EXPECT_EQ(solve(problem).status, SolutionStatus::impossible);
+  EXPECT_EQ(solve(problem).proof, Proof::exact);
+}
+
+TEST(Solve, TheSameProblemGivesTheSameChoices) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Problem problem = randomProblem(seed, 30, 6);
+    EXPECT_EQ(solve(problem).choices, solve(problem).choices);
+  }
+}

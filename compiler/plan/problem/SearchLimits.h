@@ -1,0 +1,20 @@
+//===- SearchLimits.h - what a search may take ------------------*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_PROBLEM_SEARCHLIMITS_H
+#define PDC_COMPILER_PLAN_PROBLEM_SEARCHLIMITS_H
+
+#include <cstdint>
+
+namespace pdc::plan {
+
+/// Bounds on what an exact search may take before it gives a bound instead of a proof.
+struct SearchLimits {
+  double tableEntries = 64e6;    // entries of the largest set of tables held at a time (8 bytes each)
+  double operations = 4e9;       // entries combined in one elimination of the whole graph
+  uint64_t searchNodes = 200000; // partial plans that branch and bound tries where elimination is too wide
+  double frontPoints = 1e7;      // (time, memory) points made in one elimination with fronts
+  uint32_t frontSize = 256;      // points kept for one entry
+};
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_PROBLEM_SEARCHLIMITS_H
