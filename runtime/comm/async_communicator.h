@@ -110,6 +110,9 @@ struct alignas(128) RankBoard {
   }
 };
 
+// How far a step of an operation came.
+enum class Progress { kBlocked, kMoved, kDone };
+
 // "rank 2 (last at step 3, instruction 12)".
 std::string RankAt(int rank, Position position);
 
@@ -138,8 +141,6 @@ class AsyncCommunicator : public Communicator {
   absl::Status Barrier(Clock::time_point deadline) final;
 
  protected:
-  enum class Progress { kBlocked, kMoved, kDone };
-
   // `longest_sleep`: how long a thread with operations in flight may sleep without a ring. `idle_sleep`: how
   // long the communication thread may sleep without operations before it calls Service() again.
   AsyncCommunicator(int rank, int size, RankBoard* board, std::chrono::nanoseconds longest_sleep,

@@ -3,7 +3,8 @@
 // A Communicator belongs to one rank. Every operation is collective over a `Group` of ranks, is started in one
 // order by all members, and works in place on memory that came from AllocateShared() (peers on the same node may
 // read it directly) unless its description says otherwise. Reductions add contributions in the order of the group's
-// ranks, so that a result does not depend on timing: two runs give the same bits.
+// ranks (hierarchical/: those of one node first), so that a result does not depend on timing: two runs give the same
+// bits.
 //
 // Nothing here waits for ever: Wait() takes a deadline, and a wait that misses it returns DEADLINE_EXCEEDED with a
 // message that names the ranks that did not arrive, the position they last reported, and the position waited for.
@@ -61,8 +62,10 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
-  // "mpi", "shared_memory", "inprocess".
+  // "mpi", "shared_memory", "hierarchical", "inprocess".
   virtual std::string name() const = 0;
+  // The node of a rank of the job; nodes are counted from 0 in the order of their first ranks.
+  virtual int node(int /*rank*/) const { return 0; }
 
   // Zeroed memory on huge pages where the system has them, aligned to 4096 bytes, owned by the communicator.
   // Collective over all ranks; ranks may ask for different sizes.
@@ -76,25 +79,27 @@ class Communicator {
 
   // data[0..count) := reduction over the group of data[0..count), on all members. bf16 and f16 add in f32 and round
   // once; the sum of i1 is not defined.
-  virtual absl::StatusOr<std::unique_ptr<Pending>> AllReduce(Group& group, void* data, int64_t count, ElementType type,
-                                                             ReduceOp op) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Pending>> AllReduce(Group& group, void* data, int64_t count,
+                                                             ElementType type, ReduceOp op) = 0;
   // Member i contributes counts[i] elements at `data + sum(counts[0..i))`; afterwards all members hold all.
-  virtual absl::StatusOr<std::unique_ptr<Pending>> AllGather(Group& group, void* data, const std::vector<int64_t>& counts,
+  virtual absl::StatusOr<std::unique_ptr<Pending>> AllGather(Group& group, void* data,
+                                                             const std::vector<int64_t>& counts,
                                                              ElementType type) = 0;
   // `data` holds sum(counts) elements; afterwards member i's counts[i] elements at their place are the reduction,
   // the other elements are unspecified.
   virtual absl::StatusOr<std::unique_ptr<Pending>> ReduceScatter(Group& group, void* data,
-                                                                 const std::vector<int64_t>& counts, ElementType type,
-                                                                 ReduceOp op) = 0;
+                                                                 const std::vector<int64_t>& counts,
+                                                                 ElementType type, ReduceOp op) = 0;
   // Block j of `send` (count elements each) goes to member j's block index() of `receive`. Not in place.
-  virtual absl::StatusOr<std::unique_ptr<Pending>> AllToAll(Group& group, const void* send, void* receive, int64_t count,
-                                                            ElementType type) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Pending>> AllToAll(Group& group, const void* send, void* receive,
+                                                            int64_t count, ElementType type) = 0;
   // Member `root`'s (an index in the group) data goes to all.
-  virtual absl::StatusOr<std::unique_ptr<Pending>> Broadcast(Group& group, void* data, int64_t count, ElementType type,
-                                                             int root) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Pending>> Broadcast(Group& group, void* data, int64_t count,
+                                                             ElementType type, int root) = 0;
   // Point to point, by global rank; messages of one (sender, receiver, tag) arrive in order; tags start at 0. Any
   // memory. A send may be done only when the receiver has started its receive, and both have the same `bytes`.
-  virtual absl::StatusOr<std::unique_ptr<Pending>> Send(const void* data, size_t bytes, int peer, int tag) = 0;
+  virtual absl::StatusOr<std::unique_ptr<Pending>> Send(const void* data, size_t bytes, int peer,
+                                                        int tag) = 0;
   virtual absl::StatusOr<std::unique_ptr<Pending>> Receive(void* data, size_t bytes, int peer, int tag) = 0;
 
   virtual absl::Status Barrier(Clock::time_point deadline) = 0;

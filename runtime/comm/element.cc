@@ -85,10 +85,12 @@ typename Codec::Sum Combine(typename Codec::Sum a, typename Codec::Sum b) {
   return Max(a, b);
 }
 
-template <typename Codec, ReduceOp op>
+// From elements as `Codec` reads them to elements as `Out` writes them; both sum in the same type.
+template <typename Codec, typename Out, ReduceOp op>
 void ReduceAs(const void* const* sources, int source_count, void* const* outputs, int output_count,
               int64_t count) {
   using Stored = typename Codec::Stored;
+  using Written = typename Out::Stored;
   alignas(64) typename Codec::Sum sum[kBlock];
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t n = std::min(kBlock, count - begin);
@@ -106,20 +108,20 @@ void ReduceAs(const void* const* sources, int source_count, void* const* outputs
       const Stored* source = static_cast<const Stored*>(sources[next]) + begin;
       for (int64_t i = 0; i < n; ++i) sum[i] = Combine<Codec, op>(sum[i], Codec::Load(source[i]));
     }
-    Stored* out = static_cast<Stored*>(outputs[0]) + begin;
-    for (int64_t i = 0; i < n; ++i) out[i] = Codec::Store(sum[i]);
+    Written* out = static_cast<Written*>(outputs[0]) + begin;
+    for (int64_t i = 0; i < n; ++i) out[i] = Out::Store(sum[i]);
     for (int k = 1; k < output_count; ++k)
-      std::memcpy(static_cast<Stored*>(outputs[k]) + begin, out, n * sizeof(Stored));
+      std::memcpy(static_cast<Written*>(outputs[k]) + begin, out, n * sizeof(Written));
   }
 }
 
-template <typename Codec>
+template <typename Codec, typename Out>
 void ReduceWith(ReduceOp op, const void* const* sources, int source_count, void* const* outputs,
                 int output_count, int64_t count) {
   if (op == ReduceOp::kSum) {
-    ReduceAs<Codec, ReduceOp::kSum>(sources, source_count, outputs, output_count, count);
+    ReduceAs<Codec, Out, ReduceOp::kSum>(sources, source_count, outputs, output_count, count);
   } else {
-    ReduceAs<Codec, ReduceOp::kMax>(sources, source_count, outputs, output_count, count);
+    ReduceAs<Codec, Out, ReduceOp::kMax>(sources, source_count, outputs, output_count, count);
   }
 }
 
@@ -138,7 +140,7 @@ absl::Status CheckReduction(ElementType type, ReduceOp op) {
 void Reduce(ElementType type, ReduceOp op, const void* const* sources, int source_count, void* const* outputs,
             int output_count, int64_t count) {
   auto reduce = [&]<typename Codec>() {
-    ReduceWith<Codec>(op, sources, source_count, outputs, output_count, count);
+    ReduceWith<Codec, Codec>(op, sources, source_count, outputs, output_count, count);
   };
   switch (type) {
     case ElementType::kF32:
@@ -158,6 +160,33 @@ void Reduce(ElementType type, ReduceOp op, const void* const* sources, int sourc
     case ElementType::kU8:
     case ElementType::kI1:
       return reduce.operator()<Plain<uint8_t>>();
+  }
+}
+
+ElementType PartialType(ElementType type, ReduceOp op) {
+  const bool rounds = type == ElementType::kBF16 || type == ElementType::kF16;
+  return rounds && op == ReduceOp::kSum ? ElementType::kF32 : type;
+}
+
+void ReduceToPartial(ElementType type, ReduceOp op, const void* const* sources, int source_count,
+                     void* partial, int64_t count) {
+  if (PartialType(type, op) == type) return Reduce(type, op, sources, source_count, &partial, 1, count);
+  if (type == ElementType::kBF16) {
+    ReduceAs<BFloat16, Plain<float>, ReduceOp::kSum>(sources, source_count, &partial, 1, count);
+  } else {
+    ReduceAs<Float16, Plain<float>, ReduceOp::kSum>(sources, source_count, &partial, 1, count);
+  }
+}
+
+void ReducePartials(ElementType type, ReduceOp op, const void* const* partials, int partial_count,
+                    void* const* outputs, int output_count, int64_t count) {
+  if (PartialType(type, op) == type) {
+    return Reduce(type, op, partials, partial_count, outputs, output_count, count);
+  }
+  if (type == ElementType::kBF16) {
+    ReduceAs<Plain<float>, BFloat16, ReduceOp::kSum>(partials, partial_count, outputs, output_count, count);
+  } else {
+    ReduceAs<Plain<float>, Float16, ReduceOp::kSum>(partials, partial_count, outputs, output_count, count);
   }
 }
 

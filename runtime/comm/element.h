@@ -26,6 +26,16 @@ absl::Status CheckReduction(program::ElementType type, program::ReduceOp op);
 void Reduce(program::ElementType type, program::ReduceOp op, const void* const* sources, int source_count,
             void* const* outputs, int output_count, int64_t count);
 
+// A reduction in two parts gives the bits of one only when the sums of the parts are not rounded: what parts are
+// reduced to. f32 for sums of bf16 and f16, else the type itself.
+program::ElementType PartialType(program::ElementType type, program::ReduceOp op);
+// partial[i], of PartialType(), := sources[0][i] op sources[1][i] op ...
+void ReduceToPartial(program::ElementType type, program::ReduceOp op, const void* const* sources,
+                     int source_count, void* partial, int64_t count);
+// As Reduce(), of sources of PartialType().
+void ReducePartials(program::ElementType type, program::ReduceOp op, const void* const* partials,
+                    int partial_count, void* const* outputs, int output_count, int64_t count);
+
 }  // namespace pdc::comm
 
 #endif  // PDC_RUNTIME_COMM_ELEMENT_H_

@@ -11,8 +11,9 @@
 namespace pdc::comm {
 
 struct JobOptions {
-  // "auto": shared_memory when all ranks are on one node, else mpi; a process that mpiexec did not start is a
-  // job of one rank and does without MPI. "mpi" or "shared_memory" force that one.
+  // "auto": shared_memory when all ranks are on one node, hierarchical when some of several nodes have several
+  // ranks, else mpi; a process that mpiexec did not start is a job of one rank and does without MPI. "mpi",
+  // "shared_memory" or "hierarchical" force that one.
   std::string communicator = "auto";
 };
 

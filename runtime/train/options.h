@@ -20,7 +20,7 @@ enum class Command { kTrain, kEval, kInfer, kBench, kVerify };
 struct RuntimeOptions {
   double timeout_seconds = 60;        // of every wait for peers
   int threads = 0;                    // per rank; 0: what the executable was compiled for
-  std::string communicator = "auto";  // auto, mpi, shared_memory
+  std::string communicator = "auto";  // auto, mpi, shared_memory, hierarchical
   std::vector<program::Mode> modes;   // the programs that the command runs; empty: any
 };
 

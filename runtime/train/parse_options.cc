@@ -56,7 +56,7 @@ void AddRuntimeOptions(CLI::App& app, Options& options) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   app.add_option("--communicator", options.runtime.communicator, "How ranks exchange data")
-      ->check(CLI::IsMember({"auto", "mpi", "shared_memory"}))
+      ->check(CLI::IsMember({"auto", "mpi", "shared_memory", "hierarchical"}))
       ->capture_default_str();
 }
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,25 +11,16 @@
 #include "runtime/base/status.h"
 #include "runtime/comm/async_communicator.h"
 #include "runtime/comm/element.h"
+#include "runtime/comm/mpi/mpi_channels.h"
 #include "runtime/comm/mpi/mpi_exchange.h"
-#include "runtime/comm/mpi/position_service.h"
 
 namespace pdc::comm {
 
 namespace {
 
-// MPI wakes nobody: a thread with operations in flight looks again after at most this long.
-constexpr std::chrono::microseconds kLongestSleep(100);
-// How often a rank without operations looks for questions of its peers.
-constexpr std::chrono::milliseconds kIdleSleep(20);
-// Of the meetings before MPI calls that wait for all members.
-constexpr std::chrono::seconds kSetupTimeout(60);
-// How long a rank whose deadline expired waits for its peers' answers.
-constexpr std::chrono::seconds kAnswerTimeout(1);
+// How long the destructor waits for all ranks.
+constexpr std::chrono::seconds kEndTimeout(60);
 
-constexpr size_t kPieceBytes = size_t{1} << 20;
-// MPI counts bytes in an int.
-constexpr size_t kMessagePieceBytes = size_t{1} << 30;
 constexpr size_t kCacheLineBytes = 64;
 
 class MpiGroup final : public OrderedGroup {
@@ -58,8 +47,7 @@ enum Phase : int {
   kSwap,
   kSwapWait,
   kBroadcastPiece,
-  kBroadcastWait,
-  kMessageWait
+  kBroadcastWait
 };
 
 class MpiCommunicator final : public AsyncCommunicator {
@@ -68,6 +56,7 @@ class MpiCommunicator final : public AsyncCommunicator {
   ~MpiCommunicator() override;
 
   std::string name() const override { return "mpi"; }
+  int node(int rank) const override { return job_->nodes()[rank]; }
   absl::StatusOr<void*> AllocateShared(size_t bytes) override;
   absl::StatusOr<std::unique_ptr<Group>> CreateGroup(std::vector<int> ranks) override;
   void Abort(const absl::Status& why) override {
@@ -77,19 +66,17 @@ class MpiCommunicator final : public AsyncCommunicator {
 
  protected:
   absl::StatusOr<Progress> Step(Operation& operation) override;
-  absl::Status Service() override { return positions_.Answer(board().position()); }
+  absl::Status Service() override { return channels_.Answer(board().position()); }
   absl::Status CheckMemory(const Operation&) override { return absl::OkStatus(); }
   std::string DescribeMissing(Operation& operation) override;
 
  private:
   explicit MpiCommunicator(std::shared_ptr<MpiJob> job)
-      : AsyncCommunicator(job->rank(), job->size(), &board_, kLongestSleep, kIdleSleep),
+      : AsyncCommunicator(job->rank(), job->size(), &board_, kMpiLongestSleep, kMpiIdleSleep),
         job_(std::move(job)) {}
 
   absl::Status Begin();
-  absl::Status Meet(const std::vector<int>& ranks, int index);
 
-  absl::StatusOr<Progress> StepMessage(Operation& operation, MpiState& state);
   absl::StatusOr<Progress> StepCollective(Operation& operation, MpiState& state, MpiGroup& group);
   absl::Status BeginCollective(Operation& operation, MpiState& state, const MpiGroup& group);
   absl::Status PostScatter(Operation& operation, MpiState& state, const MpiGroup& group);
@@ -100,11 +87,8 @@ class MpiCommunicator final : public AsyncCommunicator {
 
   const std::shared_ptr<MpiJob> job_;
   RankBoard board_ = {};
-  MPI_Comm messages_ = MPI_COMM_NULL;
-  MPI_Comm meetings_ = MPI_COMM_NULL;
-  PositionService positions_;
+  MpiChannels channels_;
   bool begun_ = false;
-  std::vector<MPI_Comm> group_comms_;
   std::vector<HugeMemory> memory_;
 };
 
@@ -119,20 +103,15 @@ absl::StatusOr<std::unique_ptr<Communicator>> MpiCommunicator::Create(std::share
 absl::Status MpiCommunicator::Begin() {
   std::vector<int> all(size());
   for (int i = 0; i < size(); ++i) all[i] = i;
-  MPI_Comm world = MPI_COMM_NULL;
-  for (MPI_Comm* comm : {&messages_, &meetings_, &world}) {
-    PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_dup(job_->world(), comm), "MPI_Comm_dup"));
-  }
-  group_comms_.push_back(world);
-  PDC_RETURN_IF_ERROR(positions_.Begin(job_->world()));
-  StartThread(std::make_unique<MpiGroup>(std::move(all), rank(), world));
+  PDC_RETURN_IF_ERROR(channels_.Begin(job_));
+  StartThread(std::make_unique<MpiGroup>(std::move(all), rank(), channels_.world()));
   begun_ = true;
   return absl::OkStatus();
 }
 
 MpiCommunicator::~MpiCommunicator() {
   if (begun_ && !failed()) {
-    absl::Status status = Barrier(Clock::now() + kSetupTimeout);
+    absl::Status status = Barrier(Clock::now() + kEndTimeout);
     if (!status.ok()) PDC_LOG(Error) << "at the end of the job: " << status.ToString();
   }
   StopThread();
@@ -141,10 +120,7 @@ MpiCommunicator::~MpiCommunicator() {
     job_->MarkBroken();
     return;
   }
-  positions_.End();
-  for (MPI_Comm& comm : group_comms_) MPI_Comm_free(&comm);
-  MPI_Comm_free(&messages_);
-  MPI_Comm_free(&meetings_);
+  channels_.End();
 }
 
 absl::StatusOr<void*> MpiCommunicator::AllocateShared(size_t bytes) {
@@ -153,104 +129,23 @@ absl::StatusOr<void*> MpiCommunicator::AllocateShared(size_t bytes) {
   return static_cast<void*>(memory_.back().data());
 }
 
-// MPI_Comm_create_group waits without a deadline: the members meet first. All tell the first, which answers
-// when the last one has come.
-absl::Status MpiCommunicator::Meet(const std::vector<int>& ranks, int index) {
-  const Clock::time_point deadline = Clock::now() + kSetupTimeout;
-  std::vector<int> agreed = ranks;
-  MpiExchange exchange;
-  auto wait = [&]() -> absl::Status {
-    while (true) {
-      PDC_ASSIGN_OR_RETURN(bool done, exchange.Poll());
-      if (done) return absl::OkStatus();
-      if (Clock::now() > deadline) {
-        std::string missing;
-        for (int peer : exchange.PendingSources()) missing += " " + std::to_string(peer);
-        return absl::DeadlineExceededError("rank " + std::to_string(rank()) + " waited " +
-                                           std::to_string(kSetupTimeout.count()) +
-                                           " s to create a group; missing ranks:" + missing);
-      }
-      std::this_thread::sleep_for(kLongestSleep);
-    }
-  };
-  const size_t bytes = ranks.size() * sizeof(int);
-  std::vector<int> others(ranks.size() * ranks.size());
-  if (index == 0) {
-    for (size_t i = 1; i < ranks.size(); ++i) {
-      PDC_RETURN_IF_ERROR(exchange.Receive(meetings_, &others[i * ranks.size()], bytes, ranks[i], 0));
-    }
-    PDC_RETURN_IF_ERROR(wait());
-    for (size_t i = 1; i < ranks.size(); ++i) {
-      if (!std::equal(ranks.begin(), ranks.end(), &others[i * ranks.size()])) {
-        return absl::FailedPreconditionError("rank " + std::to_string(ranks[i]) +
-                                             " creates another group at the same time");
-      }
-    }
-    for (size_t i = 1; i < ranks.size(); ++i) {
-      PDC_RETURN_IF_ERROR(exchange.Send(meetings_, agreed.data(), bytes, ranks[i], 1));
-    }
-    return wait();
-  }
-  PDC_RETURN_IF_ERROR(exchange.Receive(meetings_, others.data(), bytes, ranks[0], 1));
-  PDC_RETURN_IF_ERROR(exchange.Send(meetings_, agreed.data(), bytes, ranks[0], 0));
-  return wait();
-}
-
 absl::StatusOr<std::unique_ptr<Group>> MpiCommunicator::CreateGroup(std::vector<int> ranks) {
   PDC_ASSIGN_OR_RETURN(int index, CheckRanks(ranks));
-  PDC_RETURN_IF_ERROR(Meet(ranks, index));
-  MPI_Group all = MPI_GROUP_NULL;
-  MPI_Group members = MPI_GROUP_NULL;
-  MPI_Comm comm = MPI_COMM_NULL;
-  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_group(meetings_, &all), "MPI_Comm_group"));
-  int code = MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &members);
-  if (code == MPI_SUCCESS) {
-    code = MPI_Comm_create_group(meetings_, members, /*tag=*/2, &comm);
-    MPI_Group_free(&members);
-  }
-  MPI_Group_free(&all);
-  PDC_RETURN_IF_ERROR(StatusOfMpi(code, "MPI_Comm_create_group"));
-  PDC_RETURN_IF_ERROR(
-      StatusOfMpi(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
-  group_comms_.push_back(comm);
+  PDC_ASSIGN_OR_RETURN(MPI_Comm comm, channels_.CreateComm(ranks, index));
   return Adopt(std::make_unique<MpiGroup>(std::move(ranks), index, comm));
 }
 
 // Operations.
 
-absl::StatusOr<AsyncCommunicator::Progress> MpiCommunicator::Step(Operation& operation) {
+absl::StatusOr<Progress> MpiCommunicator::Step(Operation& operation) {
   if (operation.state == nullptr) operation.state = std::make_unique<MpiState>();
   auto& state = static_cast<MpiState&>(*operation.state);
-  if (operation.group == nullptr) return StepMessage(operation, state);
+  if (operation.group == nullptr) return channels_.StepMessage(operation, state.exchange);
   return StepCollective(operation, state, static_cast<MpiGroup&>(*operation.group));
 }
 
-absl::StatusOr<AsyncCommunicator::Progress> MpiCommunicator::StepMessage(Operation& operation,
-                                                                         MpiState& state) {
-  if (operation.phase == kMessageWait) {
-    PDC_ASSIGN_OR_RETURN(bool done, state.exchange.Poll());
-    return done ? Progress::kDone : Progress::kBlocked;
-  }
-  size_t offset = 0;
-  do {  // once for a message of no bytes
-    const size_t bytes = std::min(kMessagePieceBytes, operation.bytes - offset);
-    if (operation.kind == OperationKind::kSend) {
-      PDC_RETURN_IF_ERROR(state.exchange.Send(messages_,
-                                              static_cast<const std::byte*>(operation.send) + offset, bytes,
-                                              operation.peer, operation.tag));
-    } else {
-      PDC_RETURN_IF_ERROR(state.exchange.Receive(messages_, static_cast<std::byte*>(operation.data) + offset,
-                                                 bytes, operation.peer, operation.tag));
-    }
-    offset += bytes;
-  } while (offset < operation.bytes);
-  operation.phase = kMessageWait;
-  return Progress::kMoved;
-}
-
-absl::StatusOr<AsyncCommunicator::Progress> MpiCommunicator::StepCollective(Operation& operation,
-                                                                            MpiState& state,
-                                                                            MpiGroup& group) {
+absl::StatusOr<Progress> MpiCommunicator::StepCollective(Operation& operation, MpiState& state,
+                                                         MpiGroup& group) {
   auto go_to = [&operation](Phase phase) {
     operation.phase = phase;
     return Progress::kMoved;
@@ -292,7 +187,7 @@ absl::StatusOr<AsyncCommunicator::Progress> MpiCommunicator::StepCollective(Oper
     if (operation.kind == OperationKind::kAllReduce) return go_to(kGather);
   }
   // `offset` is how far the pieces of all slices have come; the longest slice decides.
-  operation.offset += kPieceBytes;
+  operation.offset += kMpiPieceBytes;
   size_t longest = 0;
   for (size_t i = 0; i + 1 < state.offsets.size(); ++i) {
     longest = std::max(longest, state.offsets[i + 1] - state.offsets[i]);
@@ -351,11 +246,8 @@ struct Piece {
 
 Piece PieceOf(const Operation& operation, const MpiState& state, int i) {
   const size_t begin = std::min(state.offsets[i] + operation.offset, state.offsets[i + 1]);
-  return {begin, std::min(kPieceBytes, state.offsets[i + 1] - begin)};
+  return {begin, std::min(kMpiPieceBytes, state.offsets[i + 1] - begin)};
 }
-
-// The tag of a collective's messages; different operations never match each other.
-int TagOf(const Operation& operation, int phase) { return static_cast<int>(operation.kind) * 16 + phase; }
 
 absl::Status MpiCommunicator::PostScatter(Operation& operation, MpiState& state, const MpiGroup& group) {
   auto* data = static_cast<std::byte*>(operation.data);
@@ -443,21 +335,7 @@ std::string MpiCommunicator::DescribeMissing(Operation& operation) {
     }
     members.erase(members.begin() + operation.group->index());
   }
-  const std::vector<PeerPosition> answers = positions_.Ask(members, board().position(), kAnswerTimeout);
-  std::string late;
-  std::string silent;
-  for (const PeerPosition& answer : answers) {
-    const bool waited =
-        waited_for.empty() || std::count(waited_for.begin(), waited_for.end(), answer.rank) > 0;
-    if (answer.answered && waited) late += (late.empty() ? "" : ", ") + RankAt(answer.rank, answer.position);
-    if (!answer.answered) silent += (silent.empty() ? "rank " : ", rank ") + std::to_string(answer.rank);
-  }
-  std::string text;
-  if (!late.empty()) text = (waited_for.empty() ? "waiting for " : "nothing came from ") + late;
-  if (!silent.empty()) {
-    text += (text.empty() ? "" : "; ") + silent + " did not answer within " +
-            std::to_string(kAnswerTimeout.count()) + " s (stopped, dead or cut off)";
-  }
+  const std::string text = channels_.DescribeMissing(members, waited_for, board().position());
   return text.empty() ? "all ranks have answered" : text;
 }
 

@@ -3,10 +3,17 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "absl/strings/numbers.h"
 #include "runtime/base/logging.h"
 #include "runtime/base/status.h"
 
 namespace pdc::comm {
+
+namespace {
+
+constexpr char kRanksPerNode[] = "PDC_RANKS_PER_NODE";
+
+}  // namespace
 
 absl::Status StatusOfMpi(int code, const std::string& what) {
   if (code == MPI_SUCCESS) return absl::OkStatus();
@@ -45,14 +52,39 @@ absl::Status MpiJob::Initialize() {
       StatusOfMpi(MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler"));
   PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_rank(world_, &rank_), "MPI_Comm_rank"));
   PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_size(world_, &size_), "MPI_Comm_size"));
+  PDC_RETURN_IF_ERROR(FindNodes());
+  SetLogRank(rank_);
+  return absl::OkStatus();
+}
+
+absl::Status MpiJob::FindNodes() {
   PDC_RETURN_IF_ERROR(
       StatusOfMpi(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_),
                   "MPI_Comm_split_type"));
-  int node_size = 0;
-  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_size(node_, &node_size), "MPI_Comm_size"));
-  // All ranks come to the same answer: a job on several nodes has no node with all of its ranks.
-  one_node_ = node_size == size_;
-  SetLogRank(rank_);
+  if (const char* text = std::getenv(kRanksPerNode)) {
+    int ranks_per_node = 0, index = 0;
+    if (!absl::SimpleAtoi(text, &ranks_per_node) || ranks_per_node < 1) {
+      return absl::InvalidArgumentError(std::string(kRanksPerNode) + "=" + text +
+                                        ": expected a number of ranks");
+    }
+    MPI_Comm machine = node_;
+    PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_rank(machine, &index), "MPI_Comm_rank"));
+    PDC_RETURN_IF_ERROR(
+        StatusOfMpi(MPI_Comm_split(machine, index / ranks_per_node, index, &node_), "MPI_Comm_split"));
+    MPI_Comm_free(&machine);
+  }
+  // Every rank says which rank is the first of its node.
+  std::vector<int> first_of(size_);
+  int first = rank_;
+  PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Bcast(&first, 1, MPI_INT, 0, node_), "MPI_Bcast"));
+  PDC_RETURN_IF_ERROR(
+      StatusOfMpi(MPI_Allgather(&first, 1, MPI_INT, first_of.data(), 1, MPI_INT, world_), "MPI_Allgather"));
+  node_count_ = 0;
+  nodes_.resize(size_);
+  for (int i = 0; i < size_; ++i) {
+    nodes_[i] = first_of[i] == i ? node_count_++ : nodes_[first_of[i]];
+    if (first_of[i] == first) node_ranks_.push_back(i);
+  }
   return absl::OkStatus();
 }
 

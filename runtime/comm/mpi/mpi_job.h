@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,9 +32,16 @@ class MpiJob {
   int size() const { return size_; }
   // All ranks; errors return.
   MPI_Comm world() const { return world_; }
-  // The ranks of this node.
+  // The ranks of this node, in the order of node_ranks(). Ranks of a node can share memory. With
+  // PDC_RANKS_PER_NODE=N in its environment, a job behaves as if each N ranks of a machine had a node of their
+  // own.
   MPI_Comm node() const { return node_; }
-  bool one_node() const { return one_node_; }
+  const std::vector<int>& node_ranks() const { return node_ranks_; }
+  // The node of each rank; nodes are counted from 0 in the order of their first ranks.
+  const std::vector<int>& nodes() const { return nodes_; }
+  bool one_node() const { return node_count_ == 1; }
+  // As many ranks as nodes.
+  bool one_rank_per_node() const { return node_count_ == size_; }
 
   void MarkBroken() { broken_.store(true); }
   // Writes the reason to standard error.
@@ -44,10 +52,13 @@ class MpiJob {
  private:
   MpiJob() = default;
   absl::Status Initialize();
+  absl::Status FindNodes();
 
   int rank_ = 0;
   int size_ = 1;
-  bool one_node_ = true;
+  int node_count_ = 1;
+  std::vector<int> nodes_;
+  std::vector<int> node_ranks_;
   MPI_Comm world_ = MPI_COMM_NULL;
   MPI_Comm node_ = MPI_COMM_NULL;
   std::atomic<bool> broken_ = false;

@@ -10,7 +10,9 @@ namespace {
 TEST(JobTest, AnUnknownCommunicatorIsRefusedWithTheKnownOnes) {
   absl::Status status = CreateForJob({"carrier_pigeon"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(), "unknown communicator 'carrier_pigeon'; expected auto, mpi or shared_memory");
+  EXPECT_EQ(status.message(),
+            "unknown communicator 'carrier_pigeon'; expected auto, mpi, shared_memory or "
+            "hierarchical");
 }
 
 TEST(JobTest, AProcessWithoutMpiexecIsAJobOfOneRank) {
