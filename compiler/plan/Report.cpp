@@ -200,7 +200,7 @@ json::Object plan::buildReport(const ReportInput &input) {
                                 {"pipeline", parallel.pipeline},
                                 {"zero", parallel.zero},
                                 {"micro_batches", 1},
-                                {"schedule", nullptr}}},
+                                {"schedule", "none"}}},
       {"predicted", json::Object{{"step_time", slowest.stepSeconds},
                                  {"compute_time", slowest.computeSeconds},
                                  {"exposed_comm_time", slowest.exposedCommunicationSeconds},

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -19,16 +20,20 @@
 #include "runtime/exec/session.h"
 #include "runtime/launcher/image.h"
 #include "runtime/train/command_line.h"
+#include "runtime/train/data/mapped_file.h"
 
 namespace {
 
-// Before ranks have met, rank 0 alone speaks: all see the same command line and the same file.
-bool IsFirstRank() {
+// As mpiexec says; empty without it.
+std::string Rank() {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
-    if (const char* rank = std::getenv(variable)) return std::string(rank) == "0";
+    if (const char* rank = std::getenv(variable)) return rank;
   }
-  return true;
+  return "";
 }
+
+// Before ranks have met, rank 0 alone speaks: all see the same command line and the same file.
+bool IsFirstRank() { return Rank().empty() || Rank() == "0"; }
 
 // mpiexec gives each rank a terminal of its own and copies what comes out of it, so ask where mpiexec itself
 // writes: the first rank, which shows progress, is its child.
@@ -62,6 +67,8 @@ int main(int argc, char** argv) {
   // A file beyond the limit of its size is an error of write(), which names it, and not the end of the
   // process.
   std::signal(SIGXFSZ, SIG_IGN);
+  const std::string name = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "launcher";
+  train::ReportLostFiles(Rank().empty() ? name : name + ": rank " + Rank());
   const absl::StatusOr<std::unique_ptr<launcher::Image>> image = launcher::Image::Open("/proc/self/exe");
   if (!image.ok()) {
     const std::string message(image.status().message());

@@ -6,14 +6,19 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/file_uses.h"
+#include "runtime/base/number_checks.h"
 #include "runtime/program/view.h"
 
 namespace pdc::train {
 namespace {
 
+using base::Between;
+using base::Count;
+using base::Positive;
+
 constexpr int64_t kBenchSteps = 20;
 constexpr double kVerifyTimeoutSeconds = 600;  // the reference step runs on one rank while the others wait
-constexpr int64_t kMaximum = int64_t{1} << 53;
 
 std::string Text(const flatbuffers::String* text) { return std::string(program::Text(text)); }
 
@@ -43,17 +48,13 @@ struct Texts {
   bool sequential = false;
 };
 
-// Integers from 1 and from 0, up to what every later computation holds; help names them in one word.
-CLI::Validator Positive() { return CLI::Range(int64_t{1}, kMaximum).description("POSITIVE"); }
-CLI::Validator Count() { return CLI::Range(int64_t{0}, kMaximum).description("NONNEGATIVE"); }
-
 void AddRuntimeOptions(CLI::App& app, Options& options) {
   app.add_option("--timeout", options.runtime.timeout_seconds,
                  "Seconds to wait for a peer before the job ends")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(Between(0.001, 1e6))
       ->capture_default_str();
   app.add_option("--threads", options.runtime.threads, "Threads per rank; 0: what the model was compiled for")
-      ->check(CLI::Range(0, 4096))
+      ->check(Between(0, 4096))
       ->capture_default_str();
   app.add_option("--communicator", options.runtime.communicator, "How ranks exchange data")
       ->check(CLI::IsMember({"auto", "mpi", "shared_memory", "hierarchical"}))
@@ -68,17 +69,20 @@ void AddDataOptions(CLI::App& app, Options& options, Texts& texts, bool required
   if (required) data->required();
   app.add_option("--format", texts.format, "Format of --data")->check(OneOf(kFormats))->capture_default_str();
   app.add_option("--mean", options.data.normalization.mean, "Subtracted from the first input, per channel")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(base::FiniteReal());
   app.add_option("--std", options.data.normalization.deviation, "Divides the first input, per channel")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(base::FiniteReal());
   app.add_option("--validation-fraction", options.data.validation_fraction,
                  "Share at the end of text and token files that is kept for validation")
-      ->check(CLI::Range(0.0, 0.99))
+      ->check(Between(0.0, 0.99))
       ->capture_default_str();
 }
 
 void AddSeed(CLI::App& app, Options& options) {
   app.add_option("--seed", options.seed, "Seed of initial values, sample order and dropout")
+      ->check(base::Unsigned())
       ->capture_default_str();
 }
 
@@ -95,53 +99,52 @@ void AddTrain(CLI::App& app, Options& options, Texts& texts) {
   AddDataOptions(app, options, texts, /*required=*/true);
   AddSeed(app, options);
   AddCheckpointOptions(app, options, texts);
-  const CLI::Validator positive = Positive(), count = Count();
   app.add_option("--steps", options.steps, "Steps of the whole run, resumed steps included")
       ->required()
-      ->check(positive);
+      ->check(Positive());
   app.add_option("--lr", options.schedule.peak, "Learning rate")
-      ->check(CLI::PositiveNumber)
+      ->check(base::PositiveReal())
       ->capture_default_str();
   app.add_option("--lr-schedule", texts.schedule, "How the rate goes on after warm-up")
       ->check(OneOf(kSchedules))
       ->capture_default_str();
   app.add_option("--warmup-steps", options.schedule.warmup_steps, "Steps in which the rate grows to --lr")
-      ->check(count)
+      ->check(Count())
       ->capture_default_str();
   app.add_option("--min-lr", options.schedule.minimum, "Where the schedule ends")
-      ->check(CLI::NonNegativeNumber)
+      ->check(base::NonnegativeReal())
       ->capture_default_str();
   app.add_option("--lr-step-every", options.schedule.step_every, "Steps between drops of the step schedule")
-      ->check(positive)
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--lr-gamma", options.schedule.gamma, "Factor of a drop")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(Between(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--lr-scaling", texts.scaling, "linear: times batch / base batch")
       ->check(CLI::IsMember({"none", "linear"}))
       ->capture_default_str();
   app.add_option("--base-batch", options.base_batch, "Batch that --lr is for")
-      ->check(positive)
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--every", options.checkpoint_every, "Steps between checkpoints; 0: one at the end")
-      ->check(count)
+      ->check(Count())
       ->capture_default_str();
   app.add_option("--keep", options.keep, "Checkpoints that stay")
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(Between(1, 1 << 30))
       ->capture_default_str();
   app.add_flag("--resume", options.resume, "Continue from the newest checkpoint");
   app.add_option("--validation-data", options.data.validation_files, "Data for --eval-every")->delimiter(',');
   app.add_option("--eval-every", options.eval_every, "Steps between validations; 0: none")
-      ->check(count)
+      ->check(Count())
       ->capture_default_str();
   app.add_option("--eval-batches", options.eval_batches, "Batches of a validation; 0: all data")
-      ->check(count)
+      ->check(Count())
       ->capture_default_str();
   app.add_flag("--sequential", texts.sequential, "Samples in the order of the data, not shuffled");
   app.add_option("--log", options.log, "File for one JSON object a step");
   app.add_option("--trace", options.trace, "File for a Chrome trace of all ranks");
   app.add_option("--trace-steps", options.trace_steps, "Steps that the trace shows")
-      ->check(CLI::Range(1, 100000))
+      ->check(Between(1, 100000))
       ->capture_default_str();
 }
 
@@ -160,8 +163,11 @@ void AddInfer(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--input", options.inputs, "x.npy, one file for each input")->delimiter(',')->required();
   app.add_option("--output", options.outputs, "y.npy, one file for each output")->delimiter(',')->required();
   app.add_option("--mean", options.data.normalization.mean, "Subtracted from the first input")
-      ->delimiter(',');
-  app.add_option("--std", options.data.normalization.deviation, "Divides the first input")->delimiter(',');
+      ->delimiter(',')
+      ->check(base::FiniteReal());
+  app.add_option("--std", options.data.normalization.deviation, "Divides the first input")
+      ->delimiter(',')
+      ->check(base::FiniteReal());
 }
 
 void AddBench(CLI::App& app, Options& options, Texts& texts) {
@@ -181,11 +187,24 @@ void AddVerify(CLI::App& app, Options& options, Texts& texts) {
   AddSeed(app, options);
   app.add_option("--steps", options.steps, "Steps to compare; 1 if not given")->check(Positive());
   app.add_option("--lr", options.schedule.peak, "Learning rate of the steps between")
-      ->check(CLI::PositiveNumber)
+      ->check(base::PositiveReal())
       ->capture_default_str();
   app.add_option("--tolerance", texts.tolerance, "Largest relative difference; 1e-5 for f32, 2e-2 for bf16")
-      ->check(CLI::NonNegativeNumber);
+      ->check(base::NonnegativeReal());
   app.add_option("--json", options.json, "File for the result");
+}
+
+// Nothing that is read may be written.
+std::string CheckFiles(const Options& options) {
+  std::vector<base::FileUse> reads = {{"this executable", "/proc/self/exe"},
+                                      {"--init-from", options.init_from}};
+  for (const std::string& file : options.data.files) reads.push_back({"--data", file});
+  for (const std::string& file : options.data.validation_files) reads.push_back({"--validation-data", file});
+  for (const std::string& file : options.inputs) reads.push_back({"--input", file});
+  std::vector<base::FileUse> writes = {
+      {"--log", options.log}, {"--trace", options.trace}, {"--json", options.json}};
+  for (const std::string& file : options.outputs) writes.push_back({"--output", file});
+  return base::FindOverwrite(reads, writes);
 }
 
 // What no single option can check.
@@ -208,7 +227,7 @@ std::string CheckTogether(const Options& options) {
                         " must be below --steps=", options.steps);
   }
   if (options.schedule.minimum > options.schedule.peak) return "--min-lr must not be above --lr";
-  return "";
+  return CheckFiles(options);
 }
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }

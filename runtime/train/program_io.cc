@@ -35,6 +35,9 @@ class MemoryDataset final : public Dataset {
   const std::byte* data(int64_t sample, size_t field) const override {
     return contents_[field].data() + sample * (contents_[field].size() / size_);
   }
+  std::string Place(int64_t sample, size_t field) const override {
+    return absl::StrCat("sample ", sample, " of synthetic '", fields_[field].name, "'");
+  }
 
  private:
   std::vector<Field> fields_;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -73,6 +74,22 @@ absl::Status CheckResumed(const Options& options, const program::Executable& exe
   return absl::OkStatus();
 }
 
+// The folder is as the run needs it: empty, or with the checkpoint that it resumes as the newest.
+absl::Status CheckUnchanged(const Options& options, const TrainingPlan& plan) {
+  if (options.checkpoint.empty()) return absl::OkStatus();
+  const CheckpointFolder folder(options.checkpoint, options.keep);
+  if (!options.resume) {
+    if (folder.Steps().empty()) return absl::OkStatus();
+    return absl::AlreadyExistsError(absl::StrCat("'", options.checkpoint,
+                                                 "' holds checkpoints of another run; use ",
+                                                 "--resume to continue it or another folder"));
+  }
+  PDC_ASSIGN_OR_RETURN(const std::string found, folder.Find(options.checkpoint_step));
+  if (found == plan.resume_folder) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", plan.resume_folder, "' is no longer the newest checkpoint: another run wrote '", found, "'"));
+}
+
 absl::Status OpenCheckpoints(const Options& options, TrainingPlan& plan) {
   const CheckpointFolder folder(options.checkpoint, options.keep);
   if (options.resume) {
@@ -80,12 +97,7 @@ absl::Status OpenCheckpoints(const Options& options, TrainingPlan& plan) {
     PDC_ASSIGN_OR_RETURN(plan.resumed, CheckCheckpoint(plan.resume_folder));
     return absl::OkStatus();
   }
-  if (!options.checkpoint.empty() && !folder.Steps().empty()) {
-    return absl::AlreadyExistsError(absl::StrCat("'", options.checkpoint,
-                                                 "' holds checkpoints of another run; use ",
-                                                 "--resume to continue it or another folder"));
-  }
-  return absl::OkStatus();
+  return CheckUnchanged(options, plan);
 }
 
 }  // namespace
@@ -159,7 +171,11 @@ class TrainingRun {
       PDC_RETURN_IF_ERROR(LoadParameters(options_.init_from, session_, Mode::kTrain));
     }
     if (rank_ == 0) {
-      if (checkpoints()) PDC_RETURN_IF_ERROR(folder_.Prepare());
+      if (checkpoints()) {
+        PDC_ASSIGN_OR_RETURN(lock_, folder_.Prepare());
+        // Another run may have ended since this one looked.
+        PDC_RETURN_IF_ERROR(CheckUnchanged(options_, plan_));
+      }
       if (!options_.log.empty()) {
         PDC_ASSIGN_OR_RETURN(log_, MetricsLog::Open(options_.log, plan_.resumed.step));
       }
@@ -276,6 +292,7 @@ class TrainingRun {
   exec::Session& session_;
   Console console_;
   CheckpointFolder folder_;
+  std::optional<FolderLock> lock_;  // rank 0
   int rank_;
   int64_t batch_;
   int64_t size_;

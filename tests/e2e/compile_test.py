@@ -22,7 +22,7 @@ class Compile(EndToEndTest):
         self.assertEqual(
             {key: parallel[key] for key in ("data", "tensor", "pipeline", "zero", "micro_batches")},
             {"data": ranks, "tensor": 1, "pipeline": 1, "zero": 0, "micro_batches": 1})
-        self.assertIsNone(parallel["schedule"])  # there is one only with a pipeline
+        self.assertEqual(parallel["schedule"], "none")  # there is one only with a pipeline
         predicted = plan["predicted"]
         for key in ("step_time", "compute_time", "exposed_comm_time", "bubble_fraction"):
             self.assertGreaterEqual(predicted[key], 0, key)

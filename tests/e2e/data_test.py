@@ -33,7 +33,7 @@ class Data(EndToEndTest):
     def test_tokens_beyond_the_vocabulary_are_refused(self):
         write(self.path("corpus.bin"), struct.pack("<3000H", *[i % 300 for i in range(3000)]))
         self.refuse(self.executable("bytes", 2, 6, "--optimizer=adam"), 2, "train", "--data=corpus.bin", "--steps=200",
-                    each_rank=True, says=["rank", "step", "sample", "of 'tokens'", "0 to 255"])
+                    each_rank=True, says=["rank", "step", "'corpus.bin', tokens", "0 to 255"])
 
     def test_pairs_of_npy_files(self):
         labels = [i % 10 for i in range(40)]

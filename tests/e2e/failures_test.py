@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from support import EndToEndTest, losses, main, npy, random_floats, read, text_file
+from support import TIME_FACTOR, EndToEndTest, losses, main, npy, random_floats, read, text_file
 
 NEVER = 100000000  # steps
 
@@ -22,7 +22,7 @@ class Failures(EndToEndTest):
         executable = self.executable("bytes", ranks, 6)
         job = self.start(executable, ranks, "train", f"--data={self.text}", f"--steps={NEVER}", "--log=log", *options)
         self.addCleanup(job.end)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 30 * TIME_FACTOR
         while not (os.path.exists(self.path("log")) and read(self.path("log")).count(b"\n") > 5):
             self.assertIsNone(job.process.poll(), "it ended by itself")
             self.assertLess(time.monotonic(), deadline, "it does not begin")
@@ -36,7 +36,7 @@ class Failures(EndToEndTest):
                 begin = time.monotonic()
                 os.kill(job.ranks()[victim], signal.SIGKILL)
                 result = job.wait(15)
-                self.assertLess(time.monotonic() - begin, 10)
+                self.assertLess(time.monotonic() - begin, 10 * TIME_FACTOR)
                 self.assertNotEqual(result.code, 0, str(result))
                 self.assertIn(f"rank {victim}", result.err)
                 self.assertIn("signal 9", result.err)
@@ -56,7 +56,7 @@ class Failures(EndToEndTest):
                 pass
         seconds = time.monotonic() - begin
         self.assertGreater(seconds, 2)
-        self.assertLess(seconds, 20)
+        self.assertLess(seconds, 20 * TIME_FACTOR)
         self.assertNotEqual(result.code, 0, str(result))
         lines = [line for line in result.err.splitlines() if "the job ends" in line]
         self.assertGreaterEqual(len(lines), 1, str(result))
@@ -73,11 +73,38 @@ class Failures(EndToEndTest):
     def test_a_stopped_rank_of_three_that_exchange_by_messages_does_too(self):
         self.check_stopped(3, 2, "--communicator=mpi")
 
+    def test_data_that_becomes_shorter_is_an_error_and_no_crash(self):
+        text = text_file(self.path("mine"), size=200000)
+        executable = self.executable("bytes", 2, 6)
+        job = self.start(executable, 2, "train", "--data=mine", f"--steps={NEVER}", "--log=log")
+        self.addCleanup(job.end)
+        while not (os.path.exists(self.path("log")) and read(self.path("log")).count(b"\n") > 5):
+            self.assertIsNone(job.process.poll(), "it ended by itself")
+            time.sleep(0.02)
+        os.truncate(text, 100)
+        self.assert_refused(job.wait(20), os.path.basename(executable), ["rank", "'mine' became shorter"],
+                            most_lines=2)
+
     def test_a_rank_that_fails_alone_ends_the_others(self):
         executable = self.executable("bytes", 2, 6)
         result = self.refuse(executable, 2, "train", f"--data={self.text}", f"--steps={NEVER}", "--log=/dev/full",
                              says=["rank 0", "step 1", "/dev/full", "No space left"])
-        self.assertLess(result.seconds, 15)
+        self.assertLess(result.seconds, 15 * TIME_FACTOR)
+
+    def test_a_checkpoint_folder_belongs_to_one_run_at_a_time(self):
+        job = self.begin(2, "--checkpoint=c", "--every=10", "--keep=100000")
+        executable = self.executable("bytes", 2, 6)
+        deadline = time.monotonic() + 30 * TIME_FACTOR
+        while not os.path.exists(self.path("c/latest")):
+            self.assertLess(time.monotonic(), deadline, "no checkpoint")
+            time.sleep(0.02)
+        self.refuse(executable, 2, "train", f"--data={self.text}", f"--steps={NEVER}", "--checkpoint=c", "--resume",
+                    says=["another run is writing into 'c'"])
+        self.assertIsNone(job.process.poll(), "the first run ended")
+        os.kill(job.ranks()[0], signal.SIGKILL)
+        job.wait(15)
+        step = int(read(self.path("c/latest")).decode().strip().split("-")[1])
+        self.succeed(executable, 2, "train", f"--data={self.text}", f"--steps={step + 1}", "--checkpoint=c", "--resume")
 
     def test_a_killed_mpiexec_leaves_no_ranks_behind(self):
         job = self.begin(2)
@@ -85,7 +112,7 @@ class Failures(EndToEndTest):
         self.assertEqual(len(pids), 2)
         job.process.send_signal(signal.SIGTERM)
         job.wait(15)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 10 * TIME_FACTOR
         while any(os.path.exists(f"/proc/{pid}") for pid in pids):
             self.assertLess(time.monotonic(), deadline, "a rank is left")
             time.sleep(0.05)

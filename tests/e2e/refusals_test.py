@@ -41,9 +41,12 @@ class CompilerRefuses(EndToEndTest):
 
     def test_values_out_of_range(self):
         for option in ("--batch=0", "--batch=-1", "--batch=many", "--ranks=0", "--precision=f16", "--mode=guess",
-                       "--optimizer=adamm", "--threads=0", "--memory-limit=lots"):
+                       "--optimizer=adamm", "--threads=0", "--memory-limit=lots", "--memory-limit=0",
+                       "--bucket-bytes=-1", "--bucket-bytes=99999999999999999999", "--clip-norm=nan",
+                       "--weight-decay=inf"):
             with self.subTest(option=option):
                 self.refuse_model("--batch=4", option, says=[option.split("=")[0]])
+        self.refuse_model("--batch=0", says=["--batch: expected a whole number from 1", "found '0'"])
         self.refuse_model("--batch=4", "--ranks=2", "--parallel=data=3", says=["data=3", "--ranks=2"])
         self.refuse_model("--batch=4", "--ranks=2", "--parallel=fast", says=["fast", "expected"])
 
@@ -60,6 +63,23 @@ class CompilerRefuses(EndToEndTest):
 
     def test_a_batch_that_is_not_given(self):
         self.diagnose(model("bytes"), "-o", "exe", says=["batch", "--batch=N"], place="bytes.mlir:2:1")
+
+    def test_a_batch_that_no_memory_holds(self):
+        self.diagnose(model("bytes"), "-o", "exe", "--batch=9007199254740992", says=["2^46 bytes"],
+                      place="bytes.mlir:2:1")
+
+    def test_an_output_that_is_an_input(self):
+        write(self.path("m.mlir"), read(model("bytes")))
+        os.symlink("m.mlir", self.path("link"))
+        for name in ("m.mlir", "./m.mlir", "link"):
+            self.refuse_pdc("m.mlir", "-o", name, "--batch=4", says=[f"-o={name}", "MODEL", "read"])
+            self.refuse_pdc("m.mlir", "-o", "exe", f"--report={name}", "--batch=4", says=["--report", "MODEL"])
+        self.refuse_pdc("m.mlir", "-o", "exe", "--report=./exe", "--batch=4", says=["--report=./exe", "-o", "one file"])
+        self.assertEqual(read(self.path("m.mlir")), read(model("bytes")))
+        executable = self.executable("bytes", 2, 4)
+        before = read(executable)
+        self.refuse_pdc("plan", executable, "-o", executable, says=["EXE", "read"])
+        self.assertEqual(read(executable), before)
 
     def test_a_batch_smaller_than_the_ranks(self):
         self.diagnose(model("bytes"), "-o", "exe", "--batch=2", "--ranks=3", "--parallel=data",
@@ -161,6 +181,11 @@ class ExecutableRefuses(EndToEndTest):
         self.refuse(self.two, 2, "train", "--data=missing", "--steps=1", says=["missing", "No such file"])
         self.refuse(self.two, 2, "eval", "--data=missing", "--checkpoint=c", says=["missing", "No such file"])
 
+    def test_data_that_is_no_regular_file(self):
+        os.mkfifo(self.path("pipe"))
+        for path in ("pipe", ".", "/dev/zero"):
+            self.refuse(self.two, 2, "train", f"--data={path}", "--steps=1", says=[path, "not a regular file"])
+
     def test_data_shorter_than_a_sample(self):
         write(self.path("short"), b"12345678901234567")
         self.refuse(self.two, 2, "train", "--data=short", "--steps=1", says=["short", "tokens"])
@@ -173,6 +198,27 @@ class ExecutableRefuses(EndToEndTest):
         self.refuse(self.two, 2, "bench", "--json=/nowhere/file", says="/nowhere/file")
         npy(self.path("x.npy"), "i", (1, 16), [65] * 16)
         self.refuse(self.two, 2, "infer", "--input=x.npy", "--output=/nowhere/file", says="/nowhere/file")
+
+    def test_outputs_that_are_inputs(self):
+        text = text_file(self.path("text"))
+        npy(self.path("x.npy"), "i", (1, 16), [65] * 16)
+        before = read(text)
+        for option in ("--log", "--trace"):
+            self.refuse(self.two, 2, "train", "--data=text", "--steps=1", f"{option}=./text",
+                        says=[f"{option}=./text", "--data", "read"])
+            self.refuse(self.two, 2, "train", "--data=text", "--steps=1", f"{option}={self.two}",
+                        says=["this executable", "read"])
+        self.refuse(self.two, 2, "train", "--data=text", "--steps=1", "--log=a", "--trace=./a", says=["one file"])
+        self.refuse(self.two, 2, "infer", "--input=x.npy", "--output=x.npy", says=["--output", "--input"])
+        self.assertEqual(read(text), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["text", "x.npy"])
+
+    def test_numbers_that_are_none(self):
+        train = ["train", f"--data={self.text}", "--steps=1"]
+        for option in ("--lr=nan", "--lr=inf", "--timeout=nan", "--validation-fraction=nan", "--seed=-1",
+                       "--seed=99999999999999999999", "--mean=nan", "--lr-gamma=nan"):
+            with self.subTest(option=option):
+                self.refuse(self.two, 2, *train, option, says=[option.split("=")[0], "expected"])
 
     def test_inputs_of_other_shapes(self):
         npy(self.path("x.npy"), "i", (2, 7), [65] * 14)
@@ -187,7 +233,7 @@ class ExecutableRefuses(EndToEndTest):
         self.refuse(self.two, 2, "infer", "--input=x.npy", "--output=y.npy", says=["x.npy", "sample 1", "256", "0 to 255"])
         write(self.path("corpus.bin"), struct.pack("<40H", *range(240, 280)))
         self.refuse(self.two, 2, "train", "--data=corpus.bin", "--steps=30", each_rank=True,
-                    says=["rank", "step", "sample", "of 'tokens'", "0 to 255"])
+                    says=["rank", "step", "'corpus.bin', tokens", "0 to 255"])
 
     def test_a_checkpoint_folder_of_another_run_is_not_overwritten(self):
         train = ["train", f"--data={self.text}", "--steps=1", "--checkpoint=c"]

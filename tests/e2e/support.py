@@ -20,6 +20,8 @@ import xml.etree.ElementTree
 
 PDC = os.path.abspath(os.environ.get("PDC", "tools/pdc/pdc"))
 ROOT = os.getcwd()
+# Sanitizers make everything slower.
+TIME_FACTOR = float(os.environ.get("PDC_TEST_TIME_FACTOR", "1"))
 LIMIT_SECONDS = 60
 
 os.environ.update({
@@ -76,6 +78,7 @@ class Job:
 
     def wait(self, limit=LIMIT_SECONDS):
         """The Result; a job that is still running after `limit` seconds is ended, and that is a failure."""
+        limit *= TIME_FACTOR
         try:
             code = self.process.wait(limit)
         except subprocess.TimeoutExpired:

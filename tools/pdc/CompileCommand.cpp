@@ -8,6 +8,8 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "runtime/base/file_uses.h"
+#include "runtime/base/number_checks.h"
 #include "runtime/kernels/library.h"
 #include "tools/pdc/Commands.h"
 #include "llvm/Support/Format.h"
@@ -123,6 +125,11 @@ int compile(Arguments &arguments) {
     return fail("no output: give -o EXECUTABLE, or --to=PHASE to see a phase");
   }
 
+  if (std::string message = base::FindOverwrite(
+          {{"MODEL", arguments.model}}, {{"-o", arguments.output}, {"--report", arguments.reportPath}});
+      !message.empty())
+    return fail(message);
+
   pipeline::CompileOptions &options = arguments.options;
   if (arguments.batch > 0)
     options.batch = arguments.batch;
@@ -178,9 +185,9 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
   app.add_option("-o,--output", a.output, "The executable to write; with --to, a text file");
 
   app.add_option("--batch", a.batch, "Samples of a step, over all ranks: binds the model's '?'")
-      ->check(CLI::PositiveNumber);
+      ->check(base::Positive());
   app.add_option("--ranks", o.ranks, "Ranks that the executable runs on")
-      ->check(CLI::Range(1, 65536))
+      ->check(base::Between(1, 65536))
       ->capture_default_str();
   app.add_option("--parallel", a.parallel,
                  "How to split the work: data, or data=N (auto: only with one rank)");
@@ -191,16 +198,18 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
       ->check(CLI::IsMember({"train", "infer"}))
       ->capture_default_str();
   app.add_option("--threads", o.threads, "Threads of each rank")
-      ->check(CLI::Range(1, 1024))
+      ->check(base::Between(1, 1024))
       ->capture_default_str();
   app.add_option("--cpu", o.cpu, "Processor to make kernels for: host, or a name of LLVM such as x86-64-v3")
       ->capture_default_str();
   app.add_option("--bucket-bytes", a.bucketBytes, "Gradients of about so many bytes are reduced together")
       ->transform(CLI::AsSizeValue(false))
+      ->check(base::Positive().description(""))
       ->capture_default_str();
   app.add_option("--memory-limit", a.memoryLimit,
                  "Bytes that a rank may use; with a suffix, kb and kib are 1024 bytes, and so on")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(base::Positive().description(""));
 
   auto *optimizer = app.add_option_group("Optimizer");
   optimizer->add_option("--optimizer", o.optimizer, "How parameters move")
@@ -216,16 +225,18 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
         {"--epsilon", "epsilon", "Added to denominators"},
         {"--trust-coefficient", "trust_coefficient", "Trust coefficient (lars)"}}) {
     std::string name = setting;
-    optimizer->add_option_function<double>(
-        option,
-        [&o, name](const double &value) {
-          o.optimizerSettings.push_back(name + "=" +
-                                        llvm::formatv("{0}", llvm::format("%.17g", value)).str());
-        },
-        description);
+    optimizer
+        ->add_option_function<double>(
+            option,
+            [&o, name](const double &value) {
+              o.optimizerSettings.push_back(name + "=" +
+                                            llvm::formatv("{0}", llvm::format("%.17g", value)).str());
+            },
+            description)
+        ->check(base::FiniteReal());
   }
   optimizer->add_option("--clip-norm", o.clipNorm, "Largest global norm of the gradients; 0: not clipped")
-      ->check(CLI::NonNegativeNumber)
+      ->check(base::NonnegativeReal())
       ->capture_default_str();
 
   auto *inspect = app.add_option_group("Inspection");

@@ -3,6 +3,7 @@
 #include "CLI/CLI.hpp"
 #include "compiler/codegen/executable/ExecutableWriter.h"
 #include "compiler/plan/Report.h"
+#include "runtime/base/file_uses.h"
 #include "runtime/program/container.h"
 #include "tools/pdc/Commands.h"
 #include "llvm/Support/FileSystem.h"
@@ -20,6 +21,9 @@ struct Arguments {
 int showPlan(const Arguments &arguments) {
   if (arguments.format == "html" || arguments.format == "trace")
     return fail("--format=" + arguments.format + " is not supported yet; table and json are");
+  if (std::string message = base::FindOverwrite({{"EXE", arguments.executable}}, {{"-o", arguments.output}});
+      !message.empty())
+    return fail(message);
   llvm::Expected<std::string> payload = codegen::readPayloadOfExecutable(arguments.executable);
   if (!payload)
     return fail(llvm::toString(payload.takeError()));

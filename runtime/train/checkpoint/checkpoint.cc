@@ -269,11 +269,12 @@ absl::StatusOr<std::string> CheckpointFolder::Find(std::optional<int64_t> step) 
   return absl::StrCat(path_, "/", name);
 }
 
-absl::Status CheckpointFolder::Prepare() const {
+absl::StatusOr<FolderLock> CheckpointFolder::Prepare() const {
   std::error_code error;
   fs::create_directories(path_, error);
   if (error) return FileSystemError(error, "create the checkpoint folder", path_);
   if (access(path_.c_str(), W_OK) != 0) return FileError(errno, "write into the checkpoint folder", path_);
+  PDC_ASSIGN_OR_RETURN(FolderLock lock, FolderLock::Take(path_));
   std::vector<fs::path> left_behind;
   for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
@@ -282,7 +283,7 @@ absl::Status CheckpointFolder::Prepare() const {
     }
   }
   for (const fs::path& path : left_behind) fs::remove_all(path, error);
-  return absl::OkStatus();
+  return lock;
 }
 
 absl::Status CheckpointFolder::Save(exec::Session& session, program::Mode mode,

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/exec/session.h"
+#include "runtime/train/checkpoint/folder_lock.h"
 
 namespace pdc::train {
 
@@ -44,8 +45,9 @@ class CheckpointFolder {
   // instead.
   absl::StatusOr<std::string> Find(std::optional<int64_t> step) const;
 
-  // Rank 0, before training: makes the folder and removes what unfinished saves left behind.
-  absl::Status Prepare() const;
+  // Rank 0, before training: makes the folder, holds other runs off while the lock lives, and removes what
+  // unfinished saves left behind.
+  absl::StatusOr<FolderLock> Prepare() const;
 
   // Collective over all ranks: rank 0 gathers and writes. `mode` is a program that has the optimizer state.
   absl::Status Save(exec::Session& session, program::Mode mode, const TrainingState& state) const;

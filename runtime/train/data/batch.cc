@@ -79,7 +79,7 @@ absl::Status CheckIds(const InputSpec& input, const std::byte* values) {
     const int64_t id = static_cast<int64_t>(ElementAsDouble(input.type, values, i));
     if ((id >= 0 && id < input.id_limit) || id == input.ignored_id) continue;
     return absl::OutOfRangeError(
-        absl::StrCat(id, " at position ", i, " is not one of 0 to ", input.id_limit - 1,
+        absl::StrCat(id, ", the element at ", i, ", is not one of 0 to ", input.id_limit - 1,
                      input.ignored_id ? absl::StrCat(", nor ", *input.ignored_id, ", which does not count")
                                       : std::string()));
   }
@@ -173,8 +173,8 @@ absl::Status BatchBuilder::FillSample(size_t field, int64_t sample, std::byte* d
                                 channels, field == 0 ? normalization_ : kNone, input.type, destination);
   if (status.ok()) status = CheckIds(input, destination);
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat("sample ", sample, " of '", description.name,
-                                                  "' for input '", input.name, "': ", status.message()));
+  return absl::Status(status.code(), absl::StrCat(dataset_->Place(sample, field), ", for input '", input.name,
+                                                  "': ", status.message()));
 }
 
 absl::Status BatchBuilder::Fill(const std::function<int64_t(int64_t)>& sample_at, Padding padding,

@@ -34,6 +34,8 @@ class Dataset {
   virtual int64_t size() const = 0;
   // The elements of a field of a sample, dense and row-major; not aligned. Requires 0 <= sample < size().
   virtual const std::byte* data(int64_t sample, size_t field) const = 0;
+  // Where a user finds a field of a sample, as part of a sentence: "sample 3 of 'images.npy'".
+  virtual std::string Place(int64_t sample, size_t field) const = 0;
 };
 
 }  // namespace pdc::train

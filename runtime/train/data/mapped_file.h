@@ -25,13 +25,17 @@ class MappedFile {
   size_t size() const { return size_; }
 
  private:
-  MappedFile(std::string path, const std::byte* data, size_t size)
-      : path_(std::move(path)), data_(data), size_(size) {}
+  MappedFile(std::string path, const std::byte* data, size_t size);
 
   std::string path_;
   const std::byte* data_;
   size_t size_;
 };
+
+// Reading a mapped file that became shorter, or that a disk cannot give, is the signal SIGBUS. From this call on it ends
+// the process with one line, "<speaker>: '<path>' became shorter while it was read", and exit code 1. Call it once,
+// before other threads run.
+void ReportLostFiles(const std::string& speaker);
 
 // The Status of a failed system call: "cannot <action> '<path>': <what errno says>".
 absl::Status FileError(int error, const std::string& action, const std::string& path);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -31,10 +32,20 @@ class WindowDataset final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   int64_t size() const override { return size_; }
   const std::byte* data(int64_t sample, size_t field) const override {
-    return file_->data() + (begin_ + sample * stride_ + static_cast<int64_t>(field)) * element_bytes_;
+    return file_->data() + First(sample, field) * element_bytes_;
+  }
+  std::string Place(int64_t sample, size_t field) const override {
+    const int64_t first = First(sample, field);
+    return absl::StrCat("'", file_->path(), "', ", element_bytes_ == 1 ? "bytes " : "tokens ", first, " to ",
+                        first + ElementCount(fields_[field].shape) - 1);
   }
 
  private:
+  // The sample's first token in the file; labels are the tokens that follow the inputs.
+  int64_t First(int64_t sample, size_t field) const {
+    return begin_ + sample * stride_ + static_cast<int64_t>(field);
+  }
+
   FilePointer file_;
   int64_t element_bytes_;
   int64_t begin_;
@@ -60,6 +71,9 @@ class RowDataset final : public Dataset {
   const std::byte* data(int64_t sample, size_t field) const override {
     return columns_[field].data + sample * columns_[field].row_bytes;
   }
+  std::string Place(int64_t sample, size_t field) const override {
+    return absl::StrCat("sample ", sample, " of '", columns_[field].file->path(), "'");
+  }
 
  private:
   std::vector<Field> fields_;
@@ -79,13 +93,20 @@ class Cifar10Dataset final : public Dataset {
   const std::vector<Field>& fields() const override { return fields_; }
   int64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
   const std::byte* data(int64_t sample, size_t field) const override {
-    size_t i = 0;
-    while (sample >= ends_[i]) ++i;
-    const int64_t record = sample - (i == 0 ? 0 : ends_[i - 1]);
-    return files_[i]->data() + record * kRecordBytes + (field == 0 ? 1 : 0);
+    const auto [file, record] = Find(sample);
+    return file->data() + record * kRecordBytes + (field == 0 ? 1 : 0);
+  }
+  std::string Place(int64_t sample, size_t field) const override {
+    const auto [file, record] = Find(sample);
+    return absl::StrCat("the ", fields_[field].name, " of record ", record, " of '", file->path(), "'");
   }
 
  private:
+  std::pair<const MappedFile*, int64_t> Find(int64_t sample) const {
+    size_t i = 0;
+    while (sample >= ends_[i]) ++i;
+    return {files_[i].get(), sample - (i == 0 ? 0 : ends_[i - 1])};
+  }
   static int64_t Records(const MappedFile& file) { return static_cast<int64_t>(file.size()) / kRecordBytes; }
 
   std::vector<FilePointer> files_;
@@ -203,6 +224,8 @@ class RowBuilder {
 };
 
 bool HasIdxMagic(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // a pipe would wait for its writer
   std::ifstream in(path, std::ios::binary);
   char magic[4] = {1, 1, 1, 1};
   in.read(magic, 4);

@@ -138,6 +138,23 @@ TEST(Checkpoint, PrepareRemovesWhatUnfinishedSavesLeft) {
   EXPECT_TRUE(std::filesystem::is_empty(path));
 }
 
+TEST(Checkpoint, FoldersAreHeldByOneRunAtATime) {
+  const std::string path = TestFolder();
+  const CheckpointFolder folder(path, 2);
+  {
+    auto first = folder.Prepare();
+    ASSERT_TRUE(first.ok()) << first.status();
+    std::filesystem::create_directories(path + "/.unfinished-step-00000005-1");
+    auto second = CheckpointFolder(path, 2).Prepare();
+    EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(second.status().message()),
+                HasSubstr("another run is writing into '" + path + "'"));
+    // What the first one is writing stays.
+    EXPECT_FALSE(std::filesystem::is_empty(path));
+  }
+  EXPECT_TRUE(folder.Prepare().ok());
+}
+
 TEST(Checkpoint, WithAFlippedBitAnywhereIsRefused) {
   const CheckpointFolder folder(TestFolder(), 2);
   OneRank rank;

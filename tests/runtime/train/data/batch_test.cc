@@ -62,7 +62,7 @@ TEST(Batch, RefusesLabelsThatTheModelDoesNotHave) {
       {reinterpret_cast<std::byte*>(image.data()), reinterpret_cast<std::byte*>(label.data())});
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(Message(status),
-              HasSubstr("sample 1 of 'y' for input 'label': 9 at position 0 is not one of 0 to 8"));
+              HasSubstr("/y', for input 'label': 9, the element at 0, is not one of 0 to 8"));
 }
 
 TEST(Batch, PadsWithTheLabelThatTheModelIgnores) {
@@ -169,8 +169,8 @@ TEST(Batch, RefusesAnIdThatDoesNotFit) {
   int32_t value;
   const absl::Status status = (*builder)->Fill([](int64_t) { return 0; }, Padding::kIgnoredLabels,
                                                {reinterpret_cast<std::byte*>(&value)});
-  EXPECT_EQ(Message(status),
-            "sample 0 of 'x.npy' for input 'ids': the value 1099511627776 does not fit in i32");
+  EXPECT_EQ(Message(status), "sample 0 of '" + folder +
+                                 "/x.npy', for input 'ids': the value 1099511627776 does not fit in i32");
 }
 
 TEST(Batch, RefusesANormalizationOfAnotherNumberOfChannels) {

@@ -31,6 +31,7 @@ TEST(Text, GivesWindowsWhoseLabelsAreTheNextBytes) {
   EXPECT_EQ(Bytes(**data, 0, 1), "bcd");
   EXPECT_EQ(Bytes(**data, 4, 0), "efg");
   EXPECT_EQ(Bytes(**data, 4, 1), "fgh");
+  EXPECT_EQ((*data)->Place(4, 1), "'" + path + "', bytes 5 to 7");
 }
 
 TEST(Text, WithAStrideOfTheSequenceScoresEveryTokenOnce) {
@@ -205,6 +206,7 @@ TEST(Cifar10, JoinsItsFiles) {
   EXPECT_EQ(Bytes(**data, 1, 0), std::string(3072, 'b'));
   EXPECT_EQ(Bytes(**data, 2, 0), std::string(3072, 'c'));
   EXPECT_EQ(Bytes(**data, 2, 1), "\x03");
+  EXPECT_EQ((*data)->Place(2, 1), "the label of record 0 of '" + b + "'");
 }
 
 TEST(Cifar10, TruncatedOrOfAnotherKindIsRefused) {
