@@ -14,7 +14,9 @@ bool IsSameFile(const std::string& a, const std::string& b) {
   const fs::file_status first = fs::status(a, error), second = fs::status(b, error);
   if (fs::exists(first) != fs::exists(second)) return false;
   if (fs::exists(first)) return fs::is_regular_file(first) && fs::equivalent(a, b, error);
-  const fs::path first_path = fs::weakly_canonical(a, error), second_path = fs::weakly_canonical(b, error);
+  // Of a relative name of which nothing exists, weakly_canonical() leaves what it was given.
+  const fs::path first_path = fs::weakly_canonical(fs::absolute(a), error),
+                 second_path = fs::weakly_canonical(fs::absolute(b), error);
   return !error && first_path == second_path;
 }
 

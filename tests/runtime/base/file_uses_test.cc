@@ -39,6 +39,11 @@ TEST_F(FileUses, FindsAFileThatIsWrittenTwiceAlsoBeforeItExists) {
   }
 }
 
+TEST_F(FileUses, ComparesRelativeNamesThatDoNotExist) {
+  EXPECT_EQ(FindOverwrite({}, {{"--log", "new-log"}, {"--trace", "./new-log"}}),
+            "--trace=./new-log and --log are one file");
+}
+
 TEST_F(FileUses, AllowsDifferentFilesAndDevices) {
   EXPECT_EQ(FindOverwrite({{"--data", Path("data")}, {"--init-from", ""}},
                           {{"--log", Path("new")}, {"--trace", Path("other")}, {"--json", ""}}),
