@@ -71,10 +71,11 @@ static std::string callOf(const InstructionT &instruction) {
   return text + ")";
 }
 
-cost::OpWork cost::workOf(const InstructionT &instruction) {
+cost::OpWork cost::workOf(const InstructionT &instruction, const KernelOperations &kernels) {
   OpWork work;
   work.opClass = classOf(instruction);
-  work.flops = instruction.flops;
+  auto kernel = instruction.opcode == Opcode::kKernel ? kernels.find(instruction.target) : kernels.end();
+  work.flops = kernel == kernels.end() ? instruction.flops : kernel->second;
   // What is read and what is written cost the same.
   work.bytesRead = instruction.traffic_bytes;
   if (!instruction.operands.empty())
@@ -101,14 +102,22 @@ static double collectiveBytes(const InstructionT &instruction) {
   return std::max(read, written);
 }
 
-static double communicationSeconds(const InstructionT &instruction, const ProgramT &program,
-                                   const machine::Cluster &cluster, const cost::CostModel &model) {
-  const std::vector<int32_t> &ranks = program.groups.at(instruction.group)->ranks;
-  auto collective = cost::parseCollective(instruction.target);
+static bool communicates(Opcode opcode) {
+  return opcode == Opcode::kCollectiveStart || opcode == Opcode::kSend || opcode == Opcode::kReceive;
+}
+
+double cost::communicationSeconds(const InstructionT &instruction, const ProgramT &program, int64_t rank,
+                                  const machine::Cluster &cluster, const CostModel &model) {
+  double bytes = collectiveBytes(instruction);
+  if (instruction.opcode != Opcode::kCollectiveStart)
+    return model.collectiveSeconds(
+        Collective::PointToPoint, bytes,
+        shapeOfRanks(cluster, {static_cast<int32_t>(rank), static_cast<int32_t>(instruction.peer)}));
+  auto collective = parseCollective(instruction.target);
   if (!collective)
     return 0;
-  return model.collectiveSeconds(*collective, collectiveBytes(instruction),
-                                 cost::shapeOfRanks(cluster, ranks));
+  return model.collectiveSeconds(*collective, bytes,
+                                 shapeOfRanks(cluster, program.groups.at(instruction.group)->ranks));
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,28 +125,29 @@ static double communicationSeconds(const InstructionT &instruction, const Progra
 //===----------------------------------------------------------------------===//
 
 cost::StepEstimate cost::estimateStep(const ProgramT &program, int64_t rank, const machine::Cluster &cluster,
-                                      const CostModel &model) {
+                                      const CostModel &model, const KernelOperations &kernels) {
   StepEstimate estimate;
   double now = 0, communicationFree = 0;
   std::map<size_t, double> ends; // instruction index of a start -> when it ends
 
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const InstructionT &instruction = *program.instructions[i];
-    if (instruction.opcode == Opcode::kCollectiveStart) {
-      double seconds = communicationSeconds(instruction, program, cluster, model);
+    if (communicates(instruction.opcode)) {
+      double seconds = communicationSeconds(instruction, program, rank, cluster, model);
       // What cannot be hidden is done by the rank itself, before it goes on.
       double own = (1 - cluster.overlap) * seconds;
       now += own;
       estimate.exposedCommunicationSeconds += own;
       communicationFree = std::max(now, communicationFree) + seconds - own;
       ends[i] = communicationFree;
-      estimate.commBytes[instruction.target] += operandBytes(instruction);
+      bool isCollective = instruction.opcode == Opcode::kCollectiveStart;
+      estimate.commBytes[isCollective ? instruction.target : "p2p"] += operandBytes(instruction);
     } else if (instruction.opcode == Opcode::kCollectiveDone) {
       double end = ends[static_cast<size_t>(instruction.start_index)];
       estimate.exposedCommunicationSeconds += std::max(0.0, end - now);
       now = std::max(now, end);
     } else {
-      double seconds = model.opSeconds(workOf(instruction), rank);
+      double seconds = model.opSeconds(workOf(instruction, kernels), rank);
       estimate.computeSeconds += seconds;
       now += seconds;
     }

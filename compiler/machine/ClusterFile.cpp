@@ -6,7 +6,9 @@
 #include "compiler/machine/Presets.h"
 #include "compiler/machine/Yaml.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/TargetParser/Host.h"
 #include <thread>
 
 using namespace llvm;
@@ -151,7 +153,9 @@ Expected<Cluster> pdc::machine::resolveCluster(StringRef nameOrPath, int64_t ran
 
 Cluster pdc::machine::local(int64_t ranks) {
   Cluster cluster = cantFail(readNamed("local"));
-  // The preset says how fast a core is; how many there are is known here.
-  cluster.nodes.front().host.cores = std::max(1u, std::thread::hardware_concurrency());
+  // The preset says how fast cores are; which and how many they are is known here.
+  NodeGroup &node = cluster.nodes.front();
+  node.host.cores = std::max(1u, std::thread::hardware_concurrency());
+  node.device = sys::getHostCPUFeatures().lookup("avx512f") ? "core-avx512" : "core-avx2";
   return cantFail(withRanks(std::move(cluster), ranks));
 }

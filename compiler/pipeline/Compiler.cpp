@@ -4,7 +4,9 @@
 #include "compiler/codegen/KernelLibrary.h"
 #include "compiler/codegen/program/RankPrograms.h"
 #include "compiler/machine/ClusterFile.h"
+#include "compiler/machine/ir/ClusterAttr.h"
 #include "compiler/pipeline/IdLimits.h"
+#include "compiler/pipeline/KernelOperations.h"
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/plan/Report.h"
 #include "dialects/dist/IR/Dist.h"
@@ -116,6 +118,9 @@ constexpr PhasePasses kPhasePasses[] = {
 
 /// Runs the phases after `begin`, up to and including `end`.
 LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end) {
+  // A plan says what it was made for.
+  if (options.cluster && begin < Phase::Plan && end >= Phase::Plan)
+    machine::setCluster(module, *options.cluster);
   PassManager passes(module.getContext());
   passes.enableVerifier(true);
   for (const PhasePasses &phase : kPhasePasses)
@@ -230,8 +235,10 @@ FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions
            << std::string(checked.message());
 
   int64_t batch = executable.programs.front()->batch;
-  llvm::json::Object report = plan::buildReport(
-      {executable, options.parallel, batch, std::move(layouts), /*decisions=*/{}, machine::local(options.ranks)});
+  llvm::json::Object report =
+      plan::buildReport({executable, options.parallel, batch, std::move(layouts), /*decisions=*/{},
+                         options.cluster ? *options.cluster : machine::local(options.ranks),
+                         countKernelOperations(module, programOptions.kernels)});
   Compiled compiled;
   compiled.report = llvm::formatv("{0:2}", llvm::json::Value(std::move(report)));
   compiled.payload = program::WritePayload({{program::kProgramSection, view(programs)},

@@ -2,9 +2,10 @@
 #ifndef PDC_COMPILER_PIPELINE_OPTIONS_H
 #define PDC_COMPILER_PIPELINE_OPTIONS_H
 
+#include "compiler/machine/Cluster.h"
 #include "compiler/plan/ParallelSpec.h"
-#include "llvm/Support/Error.h"
 #include "runtime/program/program_generated.h"
+#include "llvm/Support/Error.h"
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -35,12 +36,14 @@ struct CompileOptions {
   std::optional<int64_t> batch; // of the whole job; empty: the model's own
   int64_t ranks = 1;
   plan::ParallelSpec parallel;
-  std::string precision = "f32"; // f32, bf16
+  std::optional<machine::Cluster> cluster; // of `ranks` ranks; empty: the machine where pdc runs
+  std::string precision = "f32";           // f32, bf16
   Mode mode = Mode::Train;
 
   std::string optimizer = "adamw";
-  std::vector<std::string> optimizerSettings; // hyperparameters, "beta1=0.9"; the optimizer's defaults where not set
-  double clipNorm = 0; // 0: gradients are not clipped
+  std::vector<std::string>
+      optimizerSettings; // hyperparameters, "beta1=0.9"; the optimizer's defaults where not set
+  double clipNorm = 0;   // 0: gradients are not clipped
 
   int64_t bucketBytes = 25'000'000; // gradient buckets, as PyTorch DDP's default
   int64_t memoryLimitBytes = 0;     // per rank; 0: none

@@ -156,7 +156,8 @@ json::Object plan::buildReport(const ReportInput &input) {
   json::Array ranks;
   for (const auto &rank : executable.rank_programs) {
     const ProgramT &program = mainProgram(executable, *rank);
-    cost::StepEstimate estimate = cost::estimateStep(program, rank->rank, input.cluster, *costs);
+    cost::StepEstimate estimate =
+        cost::estimateStep(program, rank->rank, input.cluster, *costs, input.kernelOperations);
     if (estimate.stepSeconds > slowest.stepSeconds)
       slowest = estimate;
     peakMemory.push_back(static_cast<int64_t>(program.private_bytes + program.shared_bytes));
@@ -171,7 +172,7 @@ json::Object plan::buildReport(const ReportInput &input) {
   json::Object commBytes;
   for (StringRef kind : kCollectives)
     commBytes[kind] = slowest.commBytes[kind.str()];
-  commBytes["p2p"] = 0;
+  commBytes["p2p"] = slowest.commBytes["p2p"];
 
   json::Array decisions;
   for (const Decision &decision : input.decisions)

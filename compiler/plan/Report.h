@@ -7,6 +7,7 @@
 #ifndef PDC_COMPILER_PLAN_REPORT_H
 #define PDC_COMPILER_PLAN_REPORT_H
 
+#include "compiler/cost/StepEstimate.h"
 #include "compiler/machine/Cluster.h"
 #include "compiler/plan/ParallelSpec.h"
 #include "runtime/program/program_generated.h"
@@ -38,6 +39,7 @@ struct ReportInput {
   std::vector<LayoutRow> layouts;
   std::vector<Decision> decisions;
   machine::Cluster cluster;
+  cost::KernelOperations kernelOperations;
 };
 
 llvm::json::Object buildReport(const ReportInput &input);

@@ -23,14 +23,24 @@ class CompilerRefuses(EndToEndTest):
         self.refuse_pdc(model("bytes"), "--batch=4", says=["-o", "--to"])
 
     def test_what_is_to_come(self):
-        for option in ("--backend=cuda", "--micro-batches=4", "--schedule=1f1b", "--cluster=c.yaml",
-                       "--cost-model=alpa", "--layout=heads:tensor", "--search=exact", "--plan-in=p", "--plan-out=p"):
+        for option in ("--backend=cuda", "--micro-batches=4", "--schedule=1f1b", "--cost-model=alpa",
+                       "--layout=heads:tensor", "--search=exact", "--plan-in=p", "--plan-out=p"):
             with self.subTest(option=option):
                 self.refuse_model("--batch=4", option, says=[option, "not supported yet"])
         for spec in ("auto", "tensor=2", "pipeline=2", "data=2,zero=1", "zero1", "zero3", "gpipe", "pipedream"):
             with self.subTest(parallel=spec):
                 self.refuse_model("--batch=4", "--ranks=2", f"--parallel={spec}", says="not supported yet")
         self.refuse_model("--batch=4", "--ranks=2", says=["--parallel=auto", "not supported yet"])
+
+    def test_clusters(self):
+        self.refuse_model("--batch=4", "--cluster=lasen", says=["--cluster=lasen", "did you mean 'lassen'?"])
+        self.refuse_model("--batch=4", "--cluster=c.yaml", says=["c.yaml", "No such file"])
+        with open(self.path("bad.yaml"), "w") as file:
+            file.write("name: bad\nnodes: []\nbandwith: 3\n")
+        self.refuse_pdc(model("bytes"), "-o", "exe", "--batch=4", "--cluster=bad.yaml",
+                        says="bad.yaml:3: bandwith: unknown key")
+        os.remove(self.path("bad.yaml"))
+        self.refuse_model("--batch=4", "--cluster=lassen:nodes=1", "--ranks=5", says="4 devices, too few for 5 ranks")
 
     def test_commands_to_come(self):
         for command in (["compare", model("bytes"), "--batch=4", "--cluster=c"], ["simulate", "exe", "--cluster=c"],

@@ -2,6 +2,7 @@
 
 #include "CLI/CLI.hpp"
 #include "compiler/codegen/executable/ExecutableWriter.h"
+#include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/Compiler.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -25,11 +26,13 @@ namespace {
 /// Everything that the command line can say about a compilation, as it was said.
 struct Arguments {
   std::string model, output, to, parallel = "auto", mode = "train", backend = "cpu", reportPath;
+  std::string cluster;
   int64_t batch = 0;
+  std::optional<int64_t> ranks;
   uint64_t memoryLimit = 0, bucketBytes = 25'000'000;
   pipeline::CompileOptions options;
   // Accepted so that they answer "not supported yet" rather than "unknown option".
-  std::string cluster, schedule, costModel, layout, search, planIn, planOut;
+  std::string schedule, costModel, layout, search, planIn, planOut;
   int64_t microBatches = 1;
 };
 
@@ -43,8 +46,7 @@ std::string unsupported(const Arguments &arguments) {
   if (arguments.microBatches != 1)
     return "--micro-batches=" + std::to_string(arguments.microBatches) +
            " is not supported yet: it comes with pipelines";
-  for (const auto &[option, value] : {std::pair("--cluster", &arguments.cluster),
-                                      {"--schedule", &arguments.schedule},
+  for (const auto &[option, value] : {std::pair("--schedule", &arguments.schedule),
                                       {"--cost-model", &arguments.costModel},
                                       {"--layout", &arguments.layout},
                                       {"--search", &arguments.search},
@@ -108,6 +110,20 @@ int printPhase(mlir::ModuleOp module, const Arguments &arguments, pipeline::Phas
   return writeText(arguments.output.empty() ? "-" : arguments.output, text);
 }
 
+/// --cluster and --ranks: without --ranks, a rank on every device of the cluster.
+llvm::Error chooseRanks(Arguments &arguments) {
+  pipeline::CompileOptions &options = arguments.options;
+  options.ranks = arguments.ranks.value_or(1);
+  if (arguments.cluster.empty())
+    return llvm::Error::success();
+  auto cluster = machine::resolveCluster(arguments.cluster, arguments.ranks.value_or(0));
+  if (!cluster)
+    return cluster.takeError();
+  options.ranks = cluster->rankCount();
+  options.cluster = std::move(*cluster);
+  return llvm::Error::success();
+}
+
 int compile(Arguments &arguments) {
   if (std::string message = unsupported(arguments); !message.empty())
     return fail(message);
@@ -131,6 +147,8 @@ int compile(Arguments &arguments) {
     return fail(message);
 
   pipeline::CompileOptions &options = arguments.options;
+  if (llvm::Error error = chooseRanks(arguments))
+    return fail(llvm::toString(std::move(error)));
   if (arguments.batch > 0)
     options.batch = arguments.batch;
   options.mode = arguments.mode == "infer" ? pipeline::Mode::Infer : pipeline::Mode::Train;
@@ -186,9 +204,10 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
 
   app.add_option("--batch", a.batch, "Samples of a step, over all ranks: binds the model's '?'")
       ->check(base::Positive());
-  app.add_option("--ranks", o.ranks, "Ranks that the executable runs on")
-      ->check(base::Between(1, 65536))
-      ->capture_default_str();
+  app.add_option("--ranks", a.ranks, "Ranks that the executable runs on (1; with --cluster, one a device)")
+      ->check(base::Between(1, 65536));
+  app.add_option("--cluster", a.cluster,
+                 "What the plan is for: local, another preset, or a cluster file (docs/planning.md)");
   app.add_option("--parallel", a.parallel,
                  "How to split the work: data, or data=N (auto: only with one rank)");
   app.add_option("--precision", o.precision, "Of activations and compute; parameters stay f32")
@@ -247,7 +266,6 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
 
   auto *toCome = app.add_option_group("Not supported yet");
   toCome->add_option("--backend", a.backend, "cpu; cuda is to come");
-  toCome->add_option("--cluster", a.cluster, "Cluster description");
   toCome->add_option("--micro-batches", a.microBatches, "Micro-batches of a step");
   toCome->add_option("--schedule", a.schedule, "Pipeline schedule");
   toCome->add_option("--cost-model", a.costModel, "Cost model of the search");

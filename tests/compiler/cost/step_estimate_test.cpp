@@ -120,6 +120,17 @@ TEST(StepEstimate, AGatherCountsItsResult) {
   EXPECT_NEAR(w.estimate(1).stepSeconds, kAllReduce / 2, 1e-9);
 }
 
+TEST(StepEstimate, ASendTakesOneMessage) {
+  Writer w;
+  InstructionT &send = w.add(Opcode::kSend, "");
+  send.peer = 2;
+  Writer::operand(send, Access::kRead, {250'000});
+  w.done(0);
+  StepEstimate estimate = w.estimate(1);
+  EXPECT_NEAR(estimate.stepSeconds, 10e-3, 1e-9);
+  EXPECT_EQ(estimate.commBytes.at("p2p"), 1e6);
+}
+
 TEST(WorkOf, LibraryCallsHaveTheClassOfTheirName) {
   Writer w;
   for (auto [target, opClass] : {std::pair("matmul", OpClass::Matmul),
@@ -141,4 +152,12 @@ TEST(WorkOf, ACallIsNamedByItsOperands) {
   Writer::operand(matmul, Access::kWrite, {64, 8});
   EXPECT_EQ(workOf(matmul).call, "matmul(64x256:bf16, 256x8:bf16, 64x8:f32)");
   EXPECT_EQ(workOf(matmul).precision, machine::Precision::BF16);
+}
+
+TEST(WorkOf, AKernelThatIsKnownTakesItsOperations) {
+  Writer w;
+  InstructionT &kernel = w.add(Opcode::kKernel, "fusion_3");
+  kernel.flops = 5;
+  EXPECT_EQ(workOf(kernel, {{"fusion_3", 60}}).flops, 60);
+  EXPECT_EQ(workOf(kernel, {{"fusion_4", 60}}).flops, 5);
 }
