@@ -1,5 +1,5 @@
 // The program of every executable that pdc writes: finds the payload in its own file and runs a command on
-// it.
+// it. Without a payload it can only measure the machine, for `pdc profile`.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +19,7 @@
 #include "runtime/device/cpu/cpu_device.h"
 #include "runtime/exec/session.h"
 #include "runtime/launcher/image.h"
+#include "runtime/profile/profile.h"
 #include "runtime/train/command_line.h"
 #include "runtime/train/data/mapped_file.h"
 
@@ -70,6 +71,9 @@ int main(int argc, char** argv) {
   const std::string name = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "launcher";
   train::ReportLostFiles(Rank().empty() ? name : name + ": rank " + Rank());
   const absl::StatusOr<std::unique_ptr<launcher::Image>> image = launcher::Image::Open("/proc/self/exe");
+  if (absl::IsNotFound(image.status()) && argc > 1 && std::string(argv[1]) == "profile") {
+    return profile::Main(argc, argv);
+  }
   if (!image.ok()) {
     const std::string message(image.status().message());
     if (IsFirstRank()) std::fprintf(stderr, "%s: %s\n", argc > 0 ? argv[0] : "launcher", message.c_str());

@@ -162,6 +162,7 @@ class EndToEndTest(unittest.TestCase):
         result = run([PDC, *arguments], self.folder)
         self.assert_refused(result, "pdc", says)
         return result
+        return result
 
     def assert_refused(self, result, program, says, most_lines=1):
         self.assertNotEqual(result.code, 0, str(result))

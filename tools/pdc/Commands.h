@@ -25,6 +25,8 @@ using Action = std::function<int()>;
 void addCompileCommand(CLI::App &app, Action &action);
 /// pdc plan EXE
 void addPlanCommand(CLI::App &app, Action &action);
+/// pdc profile, under mpiexec
+void addProfileCommand(CLI::App &app, Action &action);
 /// Commands of the interface that this version answers with "not supported yet".
 void addCommandsToCome(CLI::App &app, Action &action);
 

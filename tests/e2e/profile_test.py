@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""pdc profile: a cluster file from measurements."""
+
+import re
+
+from support import PDC, EndToEndTest, main, read, run, start
+
+
+class Profile(EndToEndTest):
+
+    def test_two_ranks_measure_devices_links_and_collectives(self):
+        result = start(["mpiexec", "-n", "2", PDC, "profile", "--quick", "-o", "two.yaml"], self.folder).wait()
+        self.assertEqual(result.code, 0, str(result))
+        self.assertEqual(result.out + result.err, "", str(result))
+        text = read(self.path("two.yaml")).decode()
+        self.assertRegex(text, r"(?m)^name: two$")
+        self.assertIn("2 ranks of one thread on 1 node", text)
+        self.assertRegex(text, r"half of the repetitions lie within [\d.]+ % of them \(computation\), [\d.]+ %")
+        for key in ("on_host: true", "memory_bandwidth:", "launch:", "f32:", "convolution:", "elementwise:", "reduction:", "gather:", "copy:", "library_times:",
+                    "matmul(64x64:f32, 64x64:f32, 64x64:f32)", "path: shared_memory", "devices: 2", "cores:"):
+            self.assertIn(key, text)
+        # A processor without instructions for bf16 has one curve for all precisions.
+        self.assertRegex(text, r"matmul(\.f32)?:")
+        self.assertEqual("matmul.bf16:" in text, "bf16: " in text)
+        for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "point_to_point"):
+            self.assertIn(f"kind: {kind}", text)
+        # Rates of a processor of this century.
+        peak, = re.findall(r"f32: ([\d.]+) GFLOP/s", text)
+        self.assertGreater(float(peak), 1)
+
+    def test_without_mpiexec_it_measures_one_rank(self):
+        result = run([PDC, "profile", "--quick"], self.folder)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertRegex(result.out, r"(?m)^name: measured$")
+        self.assertIn("1 rank of one thread on 1 node", result.out)
+        self.assertNotIn("collectives:", result.out)
+        self.assertNotIn("network:", result.out)
+
+    def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(self):
+        for path, says in (("missing/x.yaml", "No such file"), (".", "it is a folder")):
+            with self.subTest(path=path):
+                result = self.refuse_pdc("profile", "-o", path, says=says)
+                self.assertLess(result.seconds, 5)
+
+    def test_unknown_options_are_refused(self):
+        self.refuse_pdc("profile", "--fast", says="--fast")
+        self.refuse_pdc("profile", "--communicator=pigeons", says="pigeons")
+
+    def test_a_full_disk_is_an_error(self):
+        self.refuse_pdc("profile", "--quick", "-o", "/dev/full", says=["/dev/full", "No space left"])
+
+
+if __name__ == "__main__":
+    main()
