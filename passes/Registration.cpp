@@ -6,6 +6,7 @@
 
 #include "passes/Registration.h"
 #include "passes/autodiff/AutodiffPass.h"
+#include "passes/bias/BiasPasses.h"
 #include "passes/bucket/BucketPass.h"
 #include "passes/decompose/DecomposePass.h"
 #include "passes/fuse/FusePass.h"
@@ -20,6 +21,7 @@
 
 void pdc::registerAllPasses() {
   passes::registerAutodiffPasses();
+  passes::registerBiasPasses();
   passes::registerBucketPasses();
   passes::registerDecomposePasses();
   passes::registerFusePasses();

@@ -10,6 +10,7 @@
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/plan/Report.h"
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/Analysis/Linearity.h"
 #include "dialects/nn/IR/NN.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -187,6 +188,7 @@ int64_t tokensPerSample(const program::ExecutableT &executable) {
 
 void pdc::pipeline::registerDialects(DialectRegistry &registry) {
   registry.insert<nn::NNDialect, dist::DistDialect, rt::RtDialect>();
+  nn::registerLinearity(registry);
   codegen::registerCodegenDialects(registry);
 }
 
@@ -195,20 +197,24 @@ LogicalResult pdc::pipeline::runPhases(ModuleOp module, const CompileOptions &op
 }
 
 FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions &options) {
+  return compileFrom(module, options, Phase::Model);
+}
+
+FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOptions &options, Phase done) {
   std::string modelText;
   llvm::raw_string_ostream(modelText) << module;
   // Names of dimensions stand in the model, layouts in the plan: both are gone from the rt form.
-  if (failed(runBetween(module, options, Phase::Model, Phase::Specialized)))
+  if (failed(runBetween(module, options, done, Phase::Specialized)))
     return failure();
   DimensionNames names = collectDimensionNames(module);
   std::map<std::string, IdRange> idRanges = collectIdRanges(module);
-  if (failed(runBetween(module, options, Phase::Specialized, Phase::Plan)))
+  if (failed(runBetween(module, options, std::max(done, Phase::Specialized), Phase::Plan)))
     return failure();
   std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);
   std::string modelName = "model";
   if (auto name = module->getAttrOfType<StringAttr>("nn.model_name"))
     modelName = name.str();
-  if (failed(runBetween(module, options, Phase::Plan, Phase::Rt)))
+  if (failed(runBetween(module, options, std::max(done, Phase::Plan), Phase::Rt)))
     return failure();
 
   program::ExecutableT executable;

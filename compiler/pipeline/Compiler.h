@@ -34,6 +34,10 @@ llvm::LogicalResult runPhases(mlir::ModuleOp module, const CompileOptions &optio
 /// `module` holds the `rt` form afterwards.
 llvm::FailureOr<Compiled> compile(mlir::ModuleOp module, const CompileOptions &options);
 
+/// Likewise from a module in which `done` has been reached: Phase::Plan with a plan written by hand, say. What only a
+/// model says, names of dimensions and limits of ids, is left out where its phase is over.
+llvm::FailureOr<Compiled> compileFrom(mlir::ModuleOp module, const CompileOptions &options, Phase done);
+
 /// The text that `--to=program` prints: instructions, buffers, sizes.
 llvm::FailureOr<std::string> describeProgram(const Compiled &compiled);
 

@@ -28,6 +28,9 @@ struct Kind {
   bool operator==(const Kind &) const = default;
 };
 
+/// Gradients that stay split are reduce-scattered each by itself: parts of several would not follow each other.
+bool reduces(Operation *op) { return isa<dist::AllReduceOp, dist::ReduceScatterOp>(op); }
+
 struct Bucket {
   Kind kind;
   SmallVector<dist::AllReduceOp> members;
@@ -63,19 +66,17 @@ public:
   }
 
 private:
-  /// Ops that some all-reduce depends on.
+  /// Ops that some reduction depends on.
   void findUrgent() {
     for (Operation &op : llvm::reverse(block)) {
-      bool feeds = llvm::any_of(op.getUsers(), [&](Operation *user) {
-        return isa<dist::AllReduceOp>(user) || feedsReduce.contains(user);
-      });
+      bool feeds = llvm::any_of(op.getUsers(),
+                                [&](Operation *user) { return reduces(user) || feedsReduce.contains(user); });
       if (feeds)
         feedsReduce.insert(&op);
     }
   }
 
-  /// What uses reduced values, and what no all-reduce waits for, runs behind the last all-reduce, in the same
-  /// order.
+  /// What uses reduced values, and what no reduction waits for, runs behind the last one, in the same order.
   void moveDependentsBack() {
     DenseSet<Operation *> dependents;
     SmallVector<Operation *> moved;
@@ -84,9 +85,9 @@ private:
         continue;
       bool depends = llvm::any_of(op.getOperands(), [&](Value operand) {
         Operation *made = operand.getDefiningOp();
-        return made && (isa<dist::AllReduceOp>(made) || dependents.contains(made));
+        return made && (reduces(made) || dependents.contains(made));
       });
-      if (!depends || isa<dist::AllReduceOp>(op))
+      if (!depends || reduces(&op))
         continue;
       dependents.insert(&op);
       if (!feedsReduce.contains(&op))
@@ -129,6 +130,8 @@ private:
     auto combined = dist::AllReduceOp::create(
         b, first.getLoc(), TypeRange(ValueRange(inputs)), first.getReductionAttr(), first.getMeshAttr(),
         first.getAxesAttr(), inputs, travels ? b.getI64IntegerAttr(next++) : IntegerAttr());
+    if (Attribute order = bucket.members.back()->getAttr(dist::kOrderAttr))
+      combined->setAttr(dist::kOrderAttr, order);
     for (auto [before, after] : llvm::zip(old, combined.getResults()))
       before.replaceAllUsesWith(after);
     for (dist::AllReduceOp member : bucket.members)

@@ -1,6 +1,7 @@
 //===- OpLayouts.cpp - layouts of an op's values, by its sharding rule ----===//
 
 #include "passes/layouts/OpLayouts.h"
+#include "dialects/nn/Interfaces/LinearOpInterface.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -30,14 +31,15 @@ public:
     for (auto [index, layout] : llvm::enumerate(known.results))
       if (failed(readFactors(layout, rule.results[index], "result", index)))
         return failure();
-    if (failed(checkFactors()))
+    if (failed(readPartial(known)) || failed(checkFactors()))
       return failure();
     OpLayouts all;
     for (auto [index, factors] : llvm::enumerate(rule.operands)) {
       FailureOr<LayoutAttr> layout = layoutOf(factors, "operand", index);
       if (failed(layout))
         return failure();
-      all.operands.push_back(*layout);
+      bool isTerm = index < terms.size() && terms.test(index);
+      all.operands.push_back(isTerm ? layout->withPartial(/*isMax=*/false, termAxes) : *layout);
     }
     for (auto [index, factors] : llvm::enumerate(rule.results)) {
       FailureOr<LayoutAttr> layout = layoutOf(factors, "result", index);
@@ -91,8 +93,36 @@ private:
     return success();
   }
 
+  /// Operands that are partial sums: the op must be linear in them.
+  LogicalResult readPartial(const OpLayouts &known) {
+    terms.resize(op->getNumOperands());
+    unsigned last = 0;
+    for (auto [index, layout] : llvm::enumerate(known.operands)) {
+      if (!layout || !layout.isPartial())
+        continue;
+      if (terms.any() && layout.getSum() != termAxes)
+        return op.emitOpError() << "operand " << index << " is a partial sum over " << layout.getSum()
+                                << ", operand " << last << " over " << termAxes
+                                << "; reshard one of them before";
+      if (!layout.getMax().empty())
+        return op.emitOpError() << "operand " << index << " is a partial result, " << layout
+                                << "; reshard it before it is used";
+      termAxes = layout.getSum();
+      terms.set(index);
+      last = index;
+    }
+    auto linear = dyn_cast<nn::LinearOpInterface>(op.getOperation());
+    if (terms.none() || (linear && linear.isLinearIn(terms)))
+      return success();
+    return op.emitOpError() << "operand " << last << " is a partial result, " << known.operands[last]
+                            << ", in which it is not linear; reshard it before it is used";
+  }
+
   LogicalResult checkFactors() {
     llvm::StringMap<StringRef> user;
+    if (termAxes)
+      for (StringRef axis : termAxes.getAsValueRange<StringAttr>())
+        user[axis] = "sum of its operands";
     for (auto [factor, split] : llvm::zip(rule.factors, splits)) {
       if (!split)
         continue;
@@ -141,6 +171,8 @@ private:
       if (splits[index] && !present)
         llvm::append_range(partial[factor.kind == nn::FactorKind::ReductionMax], splits[index].axes);
     }
+    if (termAxes)
+      llvm::append_range(partial[0], termAxes);
     Builder b(op.getContext());
     return LayoutAttr::get(op.getContext(), layout.getDims(), layout.getBlocks(), b.getArrayAttr(partial[0]),
                            b.getArrayAttr(partial[1]));
@@ -149,6 +181,8 @@ private:
   nn::ShardableOpInterface op;
   nn::ShardingRule rule;
   SmallVector<FactorSplit> splits;
+  llvm::SmallBitVector terms; // operands that are partial sums
+  ArrayAttr termAxes;         // over these axes; null where there are none
 };
 
 } // namespace

@@ -20,8 +20,9 @@ struct OpLayouts {
 };
 
 /// The layouts that all values of the op must have so that it runs on local shapes, when its factors are
-/// split as the known layouts split them. Results that lack a split factor are partial over its axes. Emits
-/// an error on the op where two layouts disagree about a factor, a factor cannot be split, one axis would
+/// split as the known layouts split them. Results that lack a split factor are partial over its axes. Operands may be
+/// partial sums over axes where the op is linear in them (dialects/nn/Interfaces/LinearOpInterface.td); results are,
+/// then, too. Emits an error on the op where two layouts disagree about a factor, a factor cannot be split, one axis would
 /// split two factors, or parts would not be contiguous.
 mlir::FailureOr<OpLayouts> completeLayouts(nn::ShardableOpInterface op, const OpLayouts &known);
 

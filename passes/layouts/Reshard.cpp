@@ -313,7 +313,8 @@ private:
         Axes inner(ArrayRef<int>(state.dims[d]).take_back(count));
         int64_t members = partsOf(inner);
         forEachJoin(state, d, count, [&](const State &joined) {
-          visit(joined, {ReshardKind::AllGather, inner, d, -1, false, localElements(joined) - local});
+          visit(joined,
+                {ReshardKind::AllGather, inner, d, -1, false, others(localElements(joined), members)});
           for (int64_t other = 0; other < static_cast<int64_t>(shape.size()); ++other)
             if (other != d)
               forEachSplit(joined, other, inner, [&](const State &next) {

@@ -15,10 +15,11 @@
 // (borders 0 2 4 5 6 and 0 3 6). Where they are not, the dimension is gathered wholly and sliced again.
 //
 // The cheapest way is found by Dijkstra's algorithm over layouts. The cost of a step is the number of elements
-// that the rank with the most receives, as bandwidth-optimal algorithms do it (Chan et al., Collective
-// communication: theory, practice, and experience, 2007): all_gather and reduce_scatter the difference of the
-// local sizes, all_to_all (g-1)/g of the local size, all_reduce twice (g-1)/g of it, slice none. Of equal costs
-// the way with fewer steps is taken, then the one that comes first in a fixed order.
+// that a rank receives, as bandwidth-optimal algorithms do it (Chan et al., Collective communication: theory,
+// practice, and experience, 2007). With n elements on the rank that has the most, in a group of g: all_gather
+// (g-1)/g of the n it has afterwards, reduce_scatter (g-1)/g of the n before, all_to_all (g-1)/g of the larger of
+// both, all_reduce twice (g-1)/g, slice none. Of equal costs the way with fewer steps is taken, then the one that
+// comes first in a fixed order.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PDC_PASSES_LAYOUTS_RESHARD_H
@@ -37,7 +38,7 @@ struct ReshardStep {
   int64_t dim = -1;     // ReduceScatter, AllToAll, Slice: is split over `axes`; AllGather: is joined; else -1
   int64_t otherDim = -1; // AllToAll: is joined
   bool isMax = false;    // AllReduce, ReduceScatter
-  int64_t elements = 0;  // that the rank with the most receives
+  int64_t elements = 0;  // that a rank receives, see above
   dist::LayoutAttr result;
 };
 

@@ -6,7 +6,9 @@ using namespace mlir;
 using namespace pdc;
 using namespace pdc::passes;
 
-bool passes::isViewOp(Operation *op) { return isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op); }
+bool passes::isViewOp(Operation *op) {
+  return isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, dist::SliceOp>(op);
+}
 
 static StringRef roleOf(DictionaryAttr attributes) {
   auto role = attributes ? attributes.getAs<StringAttr>("nn.role") : StringAttr();

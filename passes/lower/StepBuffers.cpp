@@ -118,10 +118,8 @@ Place StepLowering::newPlace(Value value, StringRef label) {
 
 Value StepLowering::memory(const Place &place) {
   rt::BufferOp buffer = place.buffer;
-  if (auto token = pending.find(buffer); token != pending.end()) {
-    rt::CollectiveDoneOp::create(b, token->second.getLoc(), token->second);
-    pending.erase(token);
-  }
+  if (auto token = pending.find(buffer); token != pending.end())
+    finish(token->second);
   MemRefType type = buffer.getType();
   if (place.view == Strided::dense(type.getShape()))
     return buffer;
@@ -130,9 +128,11 @@ Value StepLowering::memory(const Place &place) {
       plain ? MemRefType::get(place.view.shape, type.getElementType())
             : MemRefType::get(place.view.shape, type.getElementType(),
                               StridedLayoutAttr::get(b.getContext(), place.view.offset, place.view.strides));
-  Value &view = views[{buffer, viewType}];
+  auto rankOffsets =
+      place.view.rankOffsets.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(place.view.rankOffsets);
+  Value &view = views[{buffer, viewType, rankOffsets}];
   if (!view)
-    view = rt::ViewOp::create(b, buffer.getLoc(), viewType, buffer);
+    view = rt::ViewOp::create(b, buffer.getLoc(), viewType, buffer, rankOffsets);
   return view;
 }
 

@@ -44,8 +44,8 @@ void StepLowering::choosePlaces() {
   for (Operation &op : llvm::reverse(step.getBody().front())) {
     if (op.hasTrait<OpTrait::IsTerminator>())
       placeOutputs(&op);
-    else if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
-      placeReduced(reduce);
+    else if (isa<dist::DistDialect>(op.getDialect()))
+      placeCommunicated(&op);
     else if (auto concat = dyn_cast<nn::ConcatOp>(op))
       placeParts(concat);
   }
@@ -58,7 +58,7 @@ void StepLowering::tryPlace(Value value, Place place) {
     if (!place.view.isDense())
       return;
     value = op->getOperand(0);
-    place.view = Strided::dense(cast<RankedTensorType>(value.getType()).getShape(), place.view.offset);
+    place.view = *place.view.reshaped(cast<RankedTensorType>(value.getType()).getShape());
     op = value.getDefiningOp();
   }
   if (!op || destinations.contains(value))
@@ -97,40 +97,6 @@ void StepLowering::placeOutputs(Operation *terminator) {
     outputs[index] = buffer;
     tryPlace(operand.get(), {buffer, Strided::dense(type.getShape())});
   }
-}
-
-/// All operands in one piece of shared memory. Pieces whose size keeps the next one aligned to 64 bytes come
-/// first.
-void StepLowering::placeReduced(dist::AllReduceOp reduce) {
-  SmallVector<unsigned> order;
-  SmallVector<int64_t> sizes;
-  int64_t total = 0;
-  for (Value input : reduce.getInputs()) {
-    sizes.push_back(cast<RankedTensorType>(input.getType()).getNumElements());
-    order.push_back(order.size());
-    total += sizes.back();
-  }
-  auto type = cast<RankedTensorType>(reduce.getInputs()[0].getType());
-  int64_t line = std::max<int64_t>(1, 64 / rt::elementBytes(type.getElementType()));
-  llvm::sort(order, [&](unsigned a, unsigned b) {
-    bool keepsA = sizes[a] % line == 0, keepsB = sizes[b] % line == 0;
-    return keepsA != keepsB ? keepsA : a < b;
-  });
-  auto bucket = reduce.getBucket();
-  std::string name = bucket ? "bucket " + std::to_string(*bucket) : labelOf(reduce, "all_reduce");
-  rt::BufferOp buffer = createBuffer(bucket ? rt::BufferKind::Gradient : rt::BufferKind::Activation,
-                                     rt::Segment::Shared, name, {total}, type.getElementType());
-  std::vector<Place> pieces(sizes.size());
-  int64_t offset = 0;
-  for (unsigned i : order) {
-    Value input = reduce.getInputs()[i];
-    pieces[i] = {buffer, Strided::dense(cast<RankedTensorType>(input.getType()).getShape(), offset)};
-    offset += sizes[i];
-    // The collective overwrites what it reads.
-    if (placement.usedLastBy(input, reduce))
-      tryPlace(input, pieces[i]);
-  }
-  slots[reduce] = pieces;
 }
 
 void StepLowering::placeParts(nn::ConcatOp concat) {
@@ -185,14 +151,10 @@ LogicalResult StepLowering::lower(Operation *op) {
     return lowerConcat(concat);
   if (auto pad = dyn_cast<nn::PadOp>(op))
     return lowerPad(pad);
-  if (auto reduce = dyn_cast<dist::AllReduceOp>(op))
-    return lowerAllReduce(reduce);
-  if (auto start = dyn_cast<dist::ShardStartOp>(op))
-    return lowerShardStart(start);
+  if (isa<dist::DistDialect>(op->getDialect()))
+    return lowerCollective(op);
   if (op->hasTrait<OpTrait::IsTerminator>())
     return lowerReturn(op);
-  if (isa<dist::DistDialect>(op->getDialect()))
-    return op->emitOpError("cannot be lowered to a rank program yet; only all_reduce can");
   return op->emitOpError("is neither in a fusion nor a library call nor a view: fuse must run before lower");
 }
 
@@ -327,6 +289,8 @@ LogicalResult StepLowering::lowerView(Operation *op) {
     place.view = place.view.transposed(transpose.getPermutation());
   } else if (auto slice = dyn_cast<nn::SliceOp>(op)) {
     place.view = place.view.sliced(slice.getOffsets(), type.getShape(), slice.getStrides());
+  } else if (auto part = dyn_cast<dist::SliceOp>(op)) {
+    place.view = sliceView(part, place.view);
   } else {
     std::optional<Strided> view = place.view.reshaped(type.getShape());
     if (!view) {
@@ -362,45 +326,6 @@ LogicalResult StepLowering::lowerPad(nn::PadOp pad) {
   return success();
 }
 
-LogicalResult StepLowering::lowerAllReduce(dist::AllReduceOp reduce) {
-  std::vector<Place> &pieces = slots[reduce];
-  std::string label = pieces.front().buffer.getName().str();
-  for (auto [input, piece] : llvm::zip(reduce.getInputs(), pieces))
-    if (Place &place = places[input]; place.buffer != piece.buffer || place.view != piece.view)
-      copy(place, piece, label + " copy");
-  auto reducedMesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(reduce, reduce.getMeshAttr());
-  SmallVector<Attribute> groups;
-  for (ArrayRef<int64_t> group : reducedMesh.getGroups(reduce.getAxes()))
-    groups.push_back(b.getDenseI64ArrayAttr(group));
-  rt::BufferOp buffer = pieces.front().buffer;
-  if (reduce.getBucket())
-    label += " all_reduce";
-  auto start = rt::CollectiveStartOp::create(
-      b, reduce.getLoc(), rt::TokenType::get(b.getContext()), b.getStringAttr("all_reduce"),
-      b.getStringAttr(label), number(0), number(buffer.getBytes()),
-      rt::ReductionAttr::get(b.getContext(), reduce.getReduction() == dist::Reduction::Max
-                                                 ? rt::Reduction::Max
-                                                 : rt::Reduction::Sum),
-      buffer, b.getArrayAttr(groups), DenseI64ArrayAttr(), IntegerAttr());
-  pending[buffer] = start.getToken();
-  for (auto [result, piece] : llvm::zip(reduce.getResults(), pieces))
-    places[result] = piece;
-  return success();
-}
-
-LogicalResult StepLowering::lowerShardStart(dist::ShardStartOp start) {
-  auto startMesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(start, start.getMeshAttr());
-  SmallVector<int64_t> values;
-  for (int64_t rank : ranks)
-    values.push_back(dist::shardStart(start.getSize(), start.getBlock(), startMesh.getParts(start.getAxes()),
-                                      startMesh.getPart(start.getAxes(), rank)));
-  rt::BufferOp buffer =
-      createBuffer(rt::BufferKind::Constant, rt::Segment::Private, "shard start", {}, b.getI64Type());
-  buffer.setRankValues(values);
-  places[start.getResult()] = {buffer, Strided::dense({})};
-  return success();
-}
-
 LogicalResult StepLowering::lowerReturn(Operation *terminator) {
   std::vector<std::tuple<Place, Place, std::string>> writes;
   for (OpOperand &operand : terminator->getOpOperands()) {
@@ -425,6 +350,6 @@ LogicalResult StepLowering::lowerReturn(Operation *terminator) {
   for (Operation &op : llvm::make_early_inc_range(*b.getInsertionBlock()))
     if (auto buffer = dyn_cast<rt::BufferOp>(op))
       if (auto token = pending.find(buffer); token != pending.end())
-        rt::CollectiveDoneOp::create(b, token->second.getLoc(), token->second);
+        finish(token->second);
   return success();
 }

@@ -40,7 +40,6 @@ private:
   void choosePlaces();
   void tryPlace(mlir::Value value, Place place);
   void placeOutputs(mlir::Operation *terminator);
-  void placeReduced(dist::AllReduceOp reduce);
   void placeParts(nn::ConcatOp concat);
 
   // Ops.
@@ -51,9 +50,29 @@ private:
   mlir::LogicalResult lowerView(mlir::Operation *op);
   mlir::LogicalResult lowerConcat(nn::ConcatOp concat);
   mlir::LogicalResult lowerPad(nn::PadOp pad);
-  mlir::LogicalResult lowerAllReduce(dist::AllReduceOp reduce);
-  mlir::LogicalResult lowerShardStart(dist::ShardStartOp start);
   mlir::LogicalResult lowerReturn(mlir::Operation *terminator);
+
+  // Collectives (Collectives.cpp).
+  struct Members;
+  Members membersOf(mlir::Operation *op, mlir::FlatSymbolRefAttr meshName, mlir::ArrayAttr axes);
+  void placeReduced(dist::AllReduceOp reduce);
+  void placeCommunicated(mlir::Operation *op);
+  mlir::LogicalResult lowerCollective(mlir::Operation *op);
+  mlir::LogicalResult lowerAllReduce(dist::AllReduceOp reduce);
+  mlir::LogicalResult lowerAllGather(dist::AllGatherOp gather);
+  mlir::LogicalResult lowerReduceScatter(dist::ReduceScatterOp scatter);
+  mlir::LogicalResult lowerAllToAll(dist::AllToAllOp exchange);
+  mlir::LogicalResult lowerBroadcast(dist::BroadcastOp broadcast);
+  mlir::LogicalResult lowerShardStart(dist::ShardStartOp start);
+  Strided sliceView(dist::SliceOp slice, const Strided &view);
+  void start(mlir::Operation *op, llvm::StringRef target, rt::BufferOp memory, rt::BufferOp sent,
+             const Members &members, dist::Reduction reduction, llvm::ArrayRef<int64_t> counts, int64_t root);
+  void finish(mlir::Value token);
+  void copyInto(mlir::Value value, const Place &place, llvm::StringRef label);
+  void pack(mlir::Value value, int64_t dim, llvm::ArrayRef<int64_t> sizes, rt::BufferOp buffer, int64_t pitch,
+            llvm::StringRef label);
+  void unpack(rt::BufferOp buffer, llvm::ArrayRef<llvm::SmallVector<int64_t>> shapes, int64_t dim,
+              int64_t pitch, mlir::Value result, llvm::StringRef label);
 
   Place resultPlace(mlir::Value result, llvm::StringRef label);
   std::optional<Place> libraryView(const Place &place, const nn::LibraryCall &call,
@@ -70,11 +89,11 @@ private:
   llvm::SmallVector<int64_t> ranks;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, Place> destinations; // of values that are to be computed in a given place
-  llvm::DenseMap<mlir::Operation *, std::vector<Place>> slots; // of all_reduce operands
+  llvm::DenseMap<mlir::Operation *, std::vector<Place>> slots; // of the operands of collectives and concats
   llvm::SmallVector<rt::BufferOp> outputs;                     // per result of the step; null for updates
   llvm::DenseMap<mlir::Value, Place> copies;
   llvm::DenseMap<mlir::Operation *, mlir::Value> pending; // buffer -> token
-  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Type>, mlir::Value> views;
+  llvm::DenseMap<std::tuple<mlir::Operation *, mlir::Type, mlir::Attribute>, mlir::Value> views;
   llvm::DenseMap<mlir::Attribute, Place> constants;
 };
 

@@ -1,6 +1,7 @@
 //===- Strided.cpp - arithmetic of strided views --------------------------===//
 
 #include "passes/lower/Strided.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace pdc::passes;
 using llvm::ArrayRef;
@@ -28,9 +29,26 @@ int64_t Strided::elements() const {
 
 bool Strided::isDense() const { return strides == dense(shape).strides; }
 
+Strided Strided::shifted(ArrayRef<int64_t> offsets) const {
+  Strided result = *this;
+  result.rankOffsets.resize(offsets.size(), 0);
+  for (auto [sum, more] : llvm::zip(result.rankOffsets, offsets))
+    sum += more;
+  int64_t least = *llvm::min_element(result.rankOffsets);
+  result.offset += least;
+  for (int64_t &rest : result.rankOffsets)
+    rest -= least;
+  if (llvm::all_of(result.rankOffsets, [](int64_t rest) { return rest == 0; }))
+    result.rankOffsets.clear();
+  return result;
+}
+
 std::optional<Strided> Strided::reshaped(ArrayRef<int64_t> newShape) const {
-  if (isDense())
-    return dense(newShape, offset);
+  if (isDense()) {
+    Strided result = dense(newShape, offset);
+    result.rankOffsets = rankOffsets;
+    return result;
+  }
   // Runs of dimensions that lie densely in each other, major to minor, as (elements, stride of the
   // innermost).
   SmallVector<std::pair<int64_t, int64_t>> runs;
@@ -43,7 +61,8 @@ std::optional<Strided> Strided::reshaped(ArrayRef<int64_t> newShape) const {
       runs.push_back({size, stride});
   }
   // The new dimensions must each lie in one run.
-  Strided result{offset, SmallVector<int64_t>(newShape), SmallVector<int64_t>(newShape.size(), 1)};
+  Strided result{offset, SmallVector<int64_t>(newShape), SmallVector<int64_t>(newShape.size(), 1),
+                 rankOffsets};
   for (int64_t d = static_cast<int64_t>(newShape.size()) - 1; d >= 0; --d) {
     if (newShape[d] == 1)
       continue;
@@ -59,7 +78,7 @@ std::optional<Strided> Strided::reshaped(ArrayRef<int64_t> newShape) const {
 }
 
 Strided Strided::transposed(ArrayRef<int64_t> permutation) const {
-  Strided result{offset, {}, {}};
+  Strided result{offset, {}, {}, rankOffsets};
   for (int64_t d : permutation) {
     result.shape.push_back(shape[d]);
     result.strides.push_back(strides[d]);
@@ -69,7 +88,7 @@ Strided Strided::transposed(ArrayRef<int64_t> permutation) const {
 }
 
 Strided Strided::sliced(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) const {
-  Strided result{offset, SmallVector<int64_t>(sizes), {}};
+  Strided result{offset, SmallVector<int64_t>(sizes), {}, rankOffsets};
   for (size_t d = 0; d < shape.size(); ++d) {
     result.offset += offsets[d] * strides[d];
     result.strides.push_back(strides[d] * (steps.empty() ? 1 : steps[d]));
@@ -79,7 +98,7 @@ Strided Strided::sliced(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, Arra
 }
 
 std::optional<Strided> Strided::collapsed(ArrayRef<SmallVector<int64_t, 4>> dims) const {
-  Strided result{offset, {}, {}};
+  Strided result{offset, {}, {}, rankOffsets};
   for (const SmallVector<int64_t, 4> &run : dims) {
     int64_t size = 1, stride = 1;
     for (int64_t d : run) {

@@ -16,6 +16,8 @@ struct Strided {
   int64_t offset = 0;
   llvm::SmallVector<int64_t> shape;
   llvm::SmallVector<int64_t> strides;
+  /// How much further on it begins on each of the program's ranks; empty: on none.
+  llvm::SmallVector<int64_t> rankOffsets = {};
 
   bool operator==(const Strided &) const = default;
 
@@ -24,6 +26,8 @@ struct Strided {
   int64_t elements() const;
   /// Row-major without gaps, wherever it begins.
   bool isDense() const;
+  /// Beginning as much further on; one number per rank of the program.
+  Strided shifted(llvm::ArrayRef<int64_t> offsets) const;
 
   /// The same elements in row-major order under another shape; nothing where that needs a copy.
   std::optional<Strided> reshaped(llvm::ArrayRef<int64_t> newShape) const;

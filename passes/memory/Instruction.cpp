@@ -29,7 +29,7 @@ program::ElementType passes::toElementType(Type type) {
 }
 
 program::OperandT passes::toOperand(Value memory, Access access,
-                                    function_ref<uint32_t(rt::BufferOp)> bufferIndex) {
+                                    function_ref<uint32_t(rt::BufferOp)> bufferIndex, size_t rankIndex) {
   auto type = cast<MemRefType>(memory.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -39,6 +39,8 @@ program::OperandT passes::toOperand(Value memory, Access access,
   operand.access = access;
   operand.element_type = toElementType(type.getElementType());
   operand.offset_elements = offset;
+  if (auto view = memory.getDefiningOp<rt::ViewOp>(); view && view.getRankOffsets())
+    operand.offset_elements += (*view.getRankOffsets())[rankIndex];
   operand.shape.assign(type.getShape().begin(), type.getShape().end());
   operand.strides.assign(strides.begin(), strides.end());
   return operand;
@@ -47,11 +49,12 @@ program::OperandT passes::toOperand(Value memory, Access access,
 namespace {
 struct InstructionBuilder {
   function_ref<uint32_t(rt::BufferOp)> bufferIndex;
+  size_t rankIndex;
   program::InstructionT instruction;
 
   void add(Value memory, Access access) {
     instruction.operands.push_back(
-        std::make_unique<program::OperandT>(toOperand(memory, access, bufferIndex)));
+        std::make_unique<program::OperandT>(toOperand(memory, access, bufferIndex, rankIndex)));
   }
   void addAll(ValueRange reads, ValueRange writes) {
     for (Value memory : reads)
@@ -110,7 +113,11 @@ struct InstructionBuilder {
     instruction.reduce =
         op.getReduction() == rt::Reduction::Max ? program::ReduceOp::kMax : program::ReduceOp::kSum;
     instruction.root = static_cast<int32_t>(op.getRoot().value_or(0));
-    add(op.getMemory(), Access::kReadWrite);
+    if (op.getSent())
+      addAll(op.getSent(), op.getMemory());
+    else
+      add(op.getMemory(), Access::kReadWrite);
+    instruction.tag = static_cast<int32_t>(op.getOrder().value_or(0));
     if (op.getCounts())
       addIntegers("counts", *op.getCounts());
   }
@@ -122,8 +129,9 @@ struct InstructionBuilder {
 };
 } // namespace
 
-program::InstructionT passes::toInstruction(Operation *op, function_ref<uint32_t(rt::BufferOp)> bufferIndex) {
-  InstructionBuilder builder{bufferIndex, {}};
+program::InstructionT passes::toInstruction(Operation *op, function_ref<uint32_t(rt::BufferOp)> bufferIndex,
+                                            size_t rankIndex) {
+  InstructionBuilder builder{bufferIndex, rankIndex, {}};
   llvm::TypeSwitch<Operation *>(op)
       .Case<rt::KernelOp, rt::LibraryOp, rt::FillOp, rt::CopyOp, rt::CollectiveStartOp, rt::CollectiveDoneOp>(
           [&](auto instruction) { builder.build(instruction); });

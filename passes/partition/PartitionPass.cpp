@@ -1,6 +1,7 @@
 //===- PartitionPass.cpp - from global to local shapes --------------------===//
 
 #include "passes/partition/PartitionPass.h"
+#include "passes/partition/InputLayouts.h"
 #include "passes/partition/SimplifyCollectives.h"
 #include "passes/partition/StepPartition.h"
 
@@ -33,6 +34,16 @@ static void makeReference(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh) {
   }
 }
 
+/// Later passes may order the ops of variants differently, whose shapes differ; then the checker of programs sees that
+/// members of a group do not start the same collective.
+static void numberCollectives(OpBuilder &b, Block &block) {
+  int64_t next = 0;
+  for (Operation &op : block)
+    if (isa<dist::AllReduceOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp, dist::BroadcastOp>(
+            op))
+      op.setAttr(dist::kOrderAttr, b.getI64IntegerAttr(next++));
+}
+
 namespace {
 struct Partition : passes::impl::PartitionPassBase<Partition> {
   void runOnOperation() override {
@@ -50,16 +61,21 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
       return failure();
     auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
         step, step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr));
+    passes::makeInputsLoadable(step, mesh);
+    FailureOr<passes::ReshardPlans> reshards = passes::planReshards(step, mesh);
+    if (failed(reshards))
+      return failure();
     b.setInsertionPoint(step);
     if (step.getKind() == "gradient")
       makeReference(b, step, mesh);
     std::string name = step.getSymName().str();
-    for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh))) {
+    for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh, *reshards))) {
       std::string variant = index == 0 ? name : name + "_" + std::to_string(index);
-      FailureOr<nn::StepOp> local = passes::buildLocalStep(b, step, mesh, ranks, variant);
+      FailureOr<nn::StepOp> local = passes::buildLocalStep(b, step, mesh, ranks, *reshards, variant);
       if (failed(local))
         return failure();
       passes::simplifyCollectives(local->getBody().front());
+      numberCollectives(b, local->getBody().front());
     }
     step.erase();
     return success();

@@ -25,8 +25,11 @@ def PartitionPass : Pass<"partition", "::mlir::ModuleOp"> {
     %1 = dist.all_reduce sum over @mesh ["data"](%0) : tensor<4x2xf32>
     ```
 
-    The sum of two all-reduced values is reduced once, and equal collectives are shared. Arguments and results keep
-    their layout and have their type on one device in `dist.global`. Of a step of kind "gradient" a whole copy stays,
+    Whatever layouts a `dist.reshard` lies between, it becomes the cheapest sequence of collectives and slices
+    (passes/layouts/Reshard.h). The sum of two reduced values is reduced once, equal collectives are shared, slices and
+    gathers that undo each other go. An op that is linear in operands may get partial sums of them. Arguments and
+    results keep their layout and have their type on one device in `dist.global`; inputs that are not split by samples,
+    or not all in the same way, are loaded as whole samples and sliced. Of a step of kind "gradient" a whole copy stays,
     `@reference_gradient`, with the attribute `dist.reference`: what `verify` compares with.
   }];
   let dependentDialects = ["::pdc::dist::DistDialect"];

@@ -9,26 +9,66 @@
 using namespace mlir;
 using namespace pdc;
 
-/// all_reduce(a) + all_reduce(b) = all_reduce(a + b).
+/// reduce(a) + reduce(b) = reduce(a + b), for all_reduce and reduce_scatter of sums.
 static void addBeforeReducing(nn::AddOp add) {
-  auto lhs = add.getLhs().getDefiningOp<dist::AllReduceOp>();
-  auto rhs = add.getRhs().getDefiningOp<dist::AllReduceOp>();
-  if (!lhs || !rhs || lhs == rhs || lhs.getInputs().size() != 1 || rhs.getInputs().size() != 1)
+  Operation *lhs = add.getLhs().getDefiningOp(), *rhs = add.getRhs().getDefiningOp();
+  if (!lhs || !rhs || lhs == rhs || lhs->getName() != rhs->getName() || lhs->getAttrs() != rhs->getAttrs() ||
+      lhs->getNumOperands() != 1 || rhs->getNumOperands() != 1 || !lhs->hasOneUse() || !rhs->hasOneUse())
     return;
-  bool alike = lhs.getReduction() == dist::Reduction::Sum && rhs.getReduction() == dist::Reduction::Sum &&
-               lhs.getMeshAttr() == rhs.getMeshAttr() && lhs.getAxes() == rhs.getAxes() &&
-               add.getLhs().getType() == add.getRhs().getType();
-  if (!alike || !lhs->hasOneUse() || !rhs->hasOneUse())
+  auto reduction = lhs->getAttrOfType<dist::ReductionAttr>("reduction");
+  if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(lhs) || reduction.getValue() != dist::Reduction::Sum ||
+      lhs->getResultTypes() != rhs->getResultTypes() || add.getLhs().getType() != add.getResult().getType())
     return;
   OpBuilder b(add);
-  b.setInsertionPointAfter(add);
-  auto reduce = dist::AllReduceOp::create(b, add.getLoc(), add->getResultTypes(), lhs.getReductionAttr(),
-                                          lhs.getMeshAttr(), lhs.getAxesAttr(), ValueRange{add.getResult()},
-                                          IntegerAttr());
-  add.getResult().replaceAllUsesExcept(reduce.getResult(0), reduce);
-  add->setOperands({lhs.getInputs()[0], rhs.getInputs()[0]});
-  lhs.erase();
-  rhs.erase();
+  auto sum = nn::AddOp::create(b, add.getLoc(), lhs->getOperand(0).getType(), lhs->getOperand(0),
+                               rhs->getOperand(0));
+  lhs->setOperands(sum.getResult());
+  lhs->moveAfter(sum);
+  add.getResult().replaceAllUsesWith(lhs->getResult(0));
+  add.erase();
+  rhs->erase();
+}
+
+/// The slice of what was gathered is what was there before, and so is what is gathered of slices.
+static void cancelSliceAndGather(Operation *op) {
+  auto cancels = [&](auto outer, auto inner) {
+    if (!inner || outer.getMeshAttr() != inner.getMeshAttr() || outer.getAxes() != inner.getAxes() ||
+        outer.getDim() != inner.getDim() || outer.getSizesAttr() != inner.getSizesAttr())
+      return;
+    outer.getResult().replaceAllUsesWith(inner.getInput());
+    outer.erase();
+  };
+  if (auto slice = dyn_cast<dist::SliceOp>(op))
+    cancels(slice, slice.getInput().getDefiningOp<dist::AllGatherOp>());
+  else if (auto gather = dyn_cast<dist::AllGatherOp>(op))
+    cancels(gather, gather.getInput().getDefiningOp<dist::SliceOp>());
+}
+
+/// all_reduce whose result is only sliced, each time into the same parts, is reduce_scatter.
+static void scatterWhatIsSliced(dist::AllReduceOp reduce) {
+  if (reduce.getInputs().size() != 1 || reduce->use_empty())
+    return;
+  auto first = dyn_cast<dist::SliceOp>(*reduce->user_begin());
+  auto alike = [&](Operation *user) {
+    auto slice = dyn_cast<dist::SliceOp>(user);
+    return slice && slice.getMeshAttr() == first.getMeshAttr() && slice.getAxes() == first.getAxes() &&
+           slice.getDim() == first.getDim() && slice.getSizesAttr() == first.getSizesAttr();
+  };
+  bool sameRanks = first && first.getMeshAttr() == reduce.getMeshAttr() &&
+                   first.getAxes().size() == reduce.getAxes().size() &&
+                   llvm::all_of(first.getAxes(),
+                                [&](Attribute axis) { return llvm::is_contained(reduce.getAxes(), axis); });
+  if (!sameRanks || !llvm::all_of(reduce->getUsers(), alike))
+    return;
+  OpBuilder b(reduce);
+  auto scatter = dist::ReduceScatterOp::create(
+      b, reduce.getLoc(), first.getType(), reduce.getMeshAttr(), first.getAxesAttr(), reduce.getInputs()[0],
+      reduce.getReductionAttr(), first.getDimAttr(), first.getSizesAttr());
+  for (Operation *slice : llvm::make_early_inc_range(reduce->getUsers())) {
+    slice->getResult(0).replaceAllUsesWith(scatter.getResult());
+    slice->erase();
+  }
+  reduce.erase();
 }
 
 /// Two collectives that do the same to the same values.
@@ -36,18 +76,12 @@ static bool equal(Operation *a, Operation *b) {
   return OperationEquivalence::isEquivalentTo(a, b, OperationEquivalence::IgnoreLocations);
 }
 
-void passes::simplifyCollectives(Block &block) {
-  SmallVector<nn::AddOp> adds(block.getOps<nn::AddOp>());
-  for (nn::AddOp add : adds)
-    addBeforeReducing(add);
+/// The first of equal ones serves all.
+static void shareEqual(Block &block) {
   DenseMap<Value, SmallVector<Operation *>> byOperand;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!isa<dist::DistDialect>(op.getDialect()))
       continue;
-    if (op.use_empty()) {
-      op.erase();
-      continue;
-    }
     SmallVector<Operation *> &same = byOperand[op.getNumOperands() ? op.getOperand(0) : Value()];
     auto found = llvm::find_if(same, [&](Operation *other) { return equal(other, &op); });
     if (found == same.end()) {
@@ -57,4 +91,21 @@ void passes::simplifyCollectives(Block &block) {
     op.replaceAllUsesWith(*found);
     op.erase();
   }
+}
+
+static void dropUnused(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isa<dist::DistDialect>(op.getDialect()) && op.use_empty())
+      op.erase();
+}
+
+void passes::simplifyCollectives(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block))
+    cancelSliceAndGather(&op);
+  dropUnused(block);
+  shareEqual(block);
+  for (auto reduce : llvm::make_early_inc_range(block.getOps<dist::AllReduceOp>()))
+    scatterWhatIsSliced(reduce);
+  for (nn::AddOp add : llvm::make_early_inc_range(block.getOps<nn::AddOp>()))
+    addBeforeReducing(add);
 }

@@ -3,6 +3,7 @@
 #include "passes/partition/StepPartition.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/layouts/OpLayouts.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 using namespace mlir;
@@ -14,6 +15,16 @@ using dist::LayoutAttr;
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// Axes of partial results mean the same in any order.
+static bool isSame(LayoutAttr a, LayoutAttr b) {
+  auto sameAxes = [](ArrayAttr x, ArrayAttr y) {
+    return x.size() == y.size() &&
+           llvm::all_of(x, [&](Attribute axis) { return llvm::is_contained(y, axis); });
+  };
+  return a.getDims() == b.getDims() && a.getBlocks() == b.getBlocks() && sameAxes(a.getSum(), b.getSum()) &&
+         sameAxes(a.getMax(), b.getMax());
+}
+
 static LogicalResult checkOp(Operation *op) {
   if (isa<dist::ReshardOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return success();
@@ -22,48 +33,31 @@ static LogicalResult checkOp(Operation *op) {
     stated.operands.push_back(dist::getLayout(operand));
   for (Value result : op->getResults())
     stated.results.push_back(dist::getLayout(result));
-  for (auto [index, layout] : llvm::enumerate(stated.operands))
-    if (layout.isPartial())
-      return op->emitOpError() << "operand " << index << " is a partial result, " << layout
-                               << "; reshard it before it is used";
   auto whole = [](LayoutAttr layout) { return layout.isReplicated(); };
   if (llvm::all_of(stated.operands, whole) && llvm::all_of(stated.results, whole))
     return success();
   auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
   if (!shardable)
-    return op->emitOpError("has split operands or results and no sharding rule");
+    return op->emitOpError("has split or partial operands or results and no sharding rule");
   FailureOr<OpLayouts> needed = completeLayouts(shardable, stated);
   if (failed(needed))
     return failure();
   for (auto [index, have, need] : llvm::enumerate(stated.operands, needed->operands))
-    if (have != need)
+    if (!isSame(have, need))
       return op->emitOpError() << "operand " << index << " has layout " << have << ", but this split needs "
                                << need << "; reshard it before";
   for (auto [index, have, need] : llvm::enumerate(stated.results, needed->results))
-    if (have != need)
+    if (!isSame(have, need))
       return op->emitOpError() << "result " << index << " has layout " << have << ", but this split gives "
                                << need;
   return success();
 }
 
 static LogicalResult checkSize(Operation *op, Value value, dist::MeshOp mesh) {
-  LayoutAttr layout = dist::getLayout(value);
-  auto type = cast<RankedTensorType>(value.getType());
-  if (layout.getRank() != type.getRank())
-    return op->emitOpError() << "has layout " << layout << " for a value of type " << type;
-  for (int64_t d = 0; d < type.getRank(); ++d) {
-    if (!layout.isSplit(d))
-      continue;
-    for (StringRef axis : layout.getAxes(d).getAsValueRange<StringAttr>())
-      if (mesh.findAxis(axis) < 0)
-        return op->emitOpError() << "has layout " << layout << ", but mesh @" << mesh.getSymName()
-                                 << " has no axis \"" << axis << "\"";
-    int64_t size = type.getDimSize(d), block = layout.getBlocks()[d],
-            parts = mesh.getParts(layout.getAxes(d));
-    if (size % block != 0 || size / block < parts)
-      return op->emitOpError() << "splits dimension " << d << " of " << type << " in blocks of " << block
-                               << " over " << parts << " ranks; every rank needs at least one whole block";
-  }
+  std::string error =
+      checkFits(dist::getLayout(value), cast<RankedTensorType>(value.getType()).getShape(), mesh);
+  if (!error.empty())
+    return op->emitOpError() << "has a value of type " << value.getType() << " whose " << error;
   return success();
 }
 
@@ -85,7 +79,7 @@ LogicalResult passes::checkLayouts(nn::StepOp step) {
   for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands()) {
     auto stated = step.getResultAttrOfType<LayoutAttr>(operand.getOperandNumber(), dist::kLayoutAttr);
     LayoutAttr layout = dist::getLayout(operand.get());
-    if (layout.isPartial() || (stated ? stated != layout : !layout.isReplicated()))
+    if (layout.isPartial() || (stated ? !isSame(stated, layout) : !layout.isReplicated()))
       return step.emitOpError() << "result " << operand.getOperandNumber() << " has layout " << layout
                                 << ", the step states "
                                 << (stated ? stated
@@ -98,25 +92,46 @@ LogicalResult passes::checkLayouts(nn::StepOp step) {
 // Variants
 //===----------------------------------------------------------------------===//
 
-SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::MeshOp mesh) {
-  // What decides over local shapes: how many blocks are split over which axes.
-  SmallVector<std::pair<ArrayAttr, int64_t>> splits;
-  auto add = [&](Value value) {
-    LayoutAttr layout = dist::getLayout(value);
-    for (int64_t d = 0; d < layout.getRank(); ++d) {
-      if (!layout.isSplit(d))
-        continue;
-      int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(d);
-      std::pair<ArrayAttr, int64_t> split(layout.getAxes(d), size / layout.getBlocks()[d]);
-      if (!llvm::is_contained(splits, split))
-        splits.push_back(split);
+FailureOr<ReshardPlans> passes::planReshards(nn::StepOp step, dist::MeshOp mesh) {
+  ReshardPlans plans;
+  // Layers are alike: few ways, many times.
+  std::map<std::tuple<const void *, const void *, const void *>, SmallVector<ReshardStep>> known;
+  for (auto reshard : step.getBody().front().getOps<dist::ReshardOp>()) {
+    LayoutAttr from = dist::getLayout(reshard.getInput()), to = dist::getLayout(reshard.getResult());
+    auto type = cast<RankedTensorType>(reshard.getType());
+    auto [entry, inserted] =
+        known.try_emplace({from.getAsOpaquePointer(), to.getAsOpaquePointer(), type.getAsOpaquePointer()});
+    if (inserted) {
+      std::string error;
+      FailureOr<SmallVector<ReshardStep>> steps = planReshard(from, to, type.getShape(), mesh, &error);
+      if (failed(steps))
+        return reshard.emitOpError(error), failure();
+      entry->second = *steps;
     }
+    plans[reshard] = entry->second;
+  }
+  return plans;
+}
+
+SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::MeshOp mesh,
+                                                       const ReshardPlans &reshards) {
+  // What decides over local shapes: how many blocks are split over which axes.
+  llvm::SetVector<std::pair<ArrayAttr, int64_t>> splits;
+  auto add = [&](LayoutAttr layout, Type type) {
+    for (int64_t d = 0; d < layout.getRank(); ++d)
+      if (layout.isSplit(d))
+        splits.insert(
+            {layout.getAxes(d), cast<RankedTensorType>(type).getDimSize(d) / layout.getBlocks()[d]});
   };
   for (Value argument : step.getBody().getArguments())
-    add(argument);
-  for (Operation &op : step.getBody().front())
+    add(dist::getLayout(argument), argument.getType());
+  for (Operation &op : step.getBody().front()) {
     for (Value result : op.getResults())
-      add(result);
+      add(dist::getLayout(result), result.getType());
+    if (auto plan = reshards.find(&op); plan != reshards.end())
+      for (const ReshardStep &on : plan->second)
+        add(on.result, op.getResult(0).getType());
+  }
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> sets;
   SmallVector<SmallVector<int64_t>> order;
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
@@ -142,8 +157,10 @@ namespace {
 
 class LocalStep {
 public:
-  LocalStep(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh, ArrayRef<int64_t> ranks)
-      : b(b), step(step), mesh(mesh), meshName(FlatSymbolRefAttr::get(mesh)), ranks(ranks) {}
+  LocalStep(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh, ArrayRef<int64_t> ranks,
+            const ReshardPlans &reshards)
+      : b(b), step(step), mesh(mesh), meshName(FlatSymbolRefAttr::get(mesh)), ranks(ranks),
+        reshards(reshards) {}
 
   FailureOr<nn::StepOp> build(StringRef name) {
     OpBuilder::InsertionGuard guard(b);
@@ -170,14 +187,10 @@ public:
 
 private:
   RankedTensorType localType(Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    LayoutAttr layout = dist::getLayout(value);
-    SmallVector<int64_t> shape(type.getShape());
-    for (auto [d, size] : llvm::enumerate(shape))
-      if (ArrayAttr axes = layout.getAxes(d); !axes.empty())
-        size = dist::shardSize(size, layout.getBlocks()[d], mesh.getParts(axes),
-                               mesh.getPart(axes, ranks.front()));
-    return type.clone(shape);
+    return localType(cast<RankedTensorType>(value.getType()), dist::getLayout(value));
+  }
+  RankedTensorType localType(RankedTensorType type, LayoutAttr layout) {
+    return type.clone(getLocalPart(layout, type.getShape(), mesh, ranks.front()).shape);
   }
 
   ArrayAttr withGlobalTypes(ArrayAttr attributes, ArrayRef<Type> types) {
@@ -240,23 +253,67 @@ private:
   }
 
   LogicalResult buildReshard(dist::ReshardOp reshard) {
-    LayoutAttr from = dist::getLayout(reshard.getInput()), to = dist::getLayout(reshard.getResult());
     Value local = mapping.lookup(reshard.getInput());
-    if (from.getDims() != to.getDims() || from.getBlocks() != to.getBlocks() || to.isPartial())
-      return reshard.emitOpError() << "from " << from << " to " << to
-                                   << " is not supported yet: only partial results can be reduced";
-    auto reduce = [&](ArrayAttr axes, dist::Reduction reduction) {
-      if (axes.empty() || mesh.getParts(axes) == 1)
-        return;
-      local = dist::AllReduceOp::create(b, reshard.getLoc(), TypeRange(local.getType()),
-                                        dist::ReductionAttr::get(b.getContext(), reduction), meshName, axes,
-                                        ValueRange(local), IntegerAttr())
-                  .getResult(0);
-    };
-    reduce(from.getSum(), dist::Reduction::Sum);
-    reduce(from.getMax(), dist::Reduction::Max);
+    LayoutAttr before = dist::getLayout(reshard.getInput());
+    for (const ReshardStep &on : reshards.at(reshard)) {
+      FailureOr<Value> next = buildStep(reshard, on, before, local);
+      if (failed(next))
+        return failure();
+      local = *next;
+      before = on.result;
+      if (Attribute apart = reshard->getAttr(dist::kApartAttr))
+        local.getDefiningOp()->setAttr(dist::kApartAttr, apart);
+    }
     mapping.map(reshard.getResult(), local);
     return success();
+  }
+
+  /// The parts' sizes in the group of each of these ranks, which have equal local shapes: the same, since of parts of
+  /// one size the same number is larger.
+  FailureOr<DenseI64ArrayAttr> sizesOf(dist::ReshardOp reshard, const ReshardStep &on, int64_t dim,
+                                       LayoutAttr split) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(reshard.getType()).getShape();
+    SmallVector<int64_t> sizes = getPartSizes(on.axes, dim, split, shape, mesh, ranks.front());
+    for (int64_t rank : ranks)
+      if (getPartSizes(on.axes, dim, split, shape, mesh, rank) != sizes)
+        return reshard.emitOpError() << "has parts of other sizes on rank " << rank << " than on rank "
+                                     << ranks.front() << ", which run one program",
+               failure();
+    return b.getDenseI64ArrayAttr(sizes);
+  }
+
+  FailureOr<Value> buildStep(dist::ReshardOp reshard, const ReshardStep &on, LayoutAttr before, Value local) {
+    Location loc = reshard.getLoc();
+    RankedTensorType type = localType(cast<RankedTensorType>(reshard.getType()), on.result);
+    auto reduction =
+        dist::ReductionAttr::get(b.getContext(), on.isMax ? dist::Reduction::Max : dist::Reduction::Sum);
+    IntegerAttr dim = b.getI64IntegerAttr(on.dim);
+    if (on.kind == ReshardKind::AllReduce)
+      return dist::AllReduceOp::create(b, loc, TypeRange(type), reduction, meshName, on.axes,
+                                       ValueRange(local), IntegerAttr())
+          .getResult(0);
+    // A gathered dimension was split before, all others are split afterwards.
+    FailureOr<DenseI64ArrayAttr> sizes =
+        sizesOf(reshard, on, on.dim, on.kind == ReshardKind::AllGather ? before : on.result);
+    if (failed(sizes))
+      return failure();
+    switch (on.kind) {
+    case ReshardKind::ReduceScatter:
+      return dist::ReduceScatterOp::create(b, loc, type, meshName, on.axes, local, reduction, dim, *sizes)
+          .getResult();
+    case ReshardKind::AllGather:
+      return dist::AllGatherOp::create(b, loc, type, meshName, on.axes, local, dim, *sizes).getResult();
+    case ReshardKind::Slice:
+      return dist::SliceOp::create(b, loc, type, meshName, on.axes, local, dim, *sizes).getResult();
+    default:
+      break;
+    }
+    FailureOr<DenseI64ArrayAttr> joined = sizesOf(reshard, on, on.otherDim, before);
+    if (failed(joined))
+      return failure();
+    return dist::AllToAllOp::create(b, loc, type, meshName, on.axes, local, dim,
+                                    b.getI64IntegerAttr(on.otherDim), *sizes, *joined)
+        .getResult();
   }
 
   OpBuilder &b;
@@ -264,12 +321,14 @@ private:
   dist::MeshOp mesh;
   FlatSymbolRefAttr meshName;
   ArrayRef<int64_t> ranks;
+  const ReshardPlans &reshards;
   IRMapping mapping;
 };
 
 } // namespace
 
 FailureOr<nn::StepOp> passes::buildLocalStep(OpBuilder &builder, nn::StepOp step, dist::MeshOp mesh,
-                                             ArrayRef<int64_t> ranks, StringRef name) {
-  return LocalStep(builder, step, mesh, ranks).build(name);
+                                             ArrayRef<int64_t> ranks, const ReshardPlans &reshards,
+                                             StringRef name) {
+  return LocalStep(builder, step, mesh, ranks, reshards).build(name);
 }

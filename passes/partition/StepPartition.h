@@ -4,19 +4,28 @@
 
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
+#include "passes/layouts/Reshard.h"
 
 namespace pdc::passes {
+
+/// How each dist.reshard of a step is carried out.
+using ReshardPlans = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<ReshardStep>>;
+
+/// Plans all of them; an error names the reshard that is none.
+mlir::FailureOr<ReshardPlans> planReshards(nn::StepOp step, dist::MeshOp mesh);
 
 /// Checks that every op's values are laid out as its sharding rule wants them, and that results agree with
 /// the layouts that the step states for them.
 mlir::LogicalResult checkLayouts(nn::StepOp step);
 
-/// The mesh's ranks in sets of equal local shapes, the sets by their first rank.
-llvm::SmallVector<llvm::SmallVector<int64_t>> findVariants(nn::StepOp step, dist::MeshOp mesh);
+/// The mesh's ranks in sets of equal local shapes, on the way of reshards too; the sets by their first rank.
+llvm::SmallVector<llvm::SmallVector<int64_t>> findVariants(nn::StepOp step, dist::MeshOp mesh,
+                                                           const ReshardPlans &reshards);
 
 /// Builds the step of `ranks` (one of the sets above) at the builder's place, under the name `name`.
 mlir::FailureOr<nn::StepOp> buildLocalStep(mlir::OpBuilder &builder, nn::StepOp step, dist::MeshOp mesh,
-                                           llvm::ArrayRef<int64_t> ranks, llvm::StringRef name);
+                                           llvm::ArrayRef<int64_t> ranks, const ReshardPlans &reshards,
+                                           llvm::StringRef name);
 
 } // namespace pdc::passes
 

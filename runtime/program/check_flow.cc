@@ -135,6 +135,18 @@ bool ReadsWritten(const Written& written, const ByteRange& span, const Operand& 
   return written.Covers(span.begin, span.begin + bytes) && written.Covers(span.end - bytes, span.end);
 }
 
+// The members of an all_gather each bring their part: that of one of them must have been written.
+bool BringsPart(const Written& written, const ByteRange& span, const Instruction& instruction) {
+  const uint64_t bytes = ElementBytes(instruction.operands()->Get(0)->element_type());
+  uint64_t begin = span.begin;
+  for (int64_t count : FindIntegers(instruction, "counts")) {
+    const uint64_t end = begin + static_cast<uint64_t>(count) * bytes;
+    if (written.Covers(begin, end)) return true;
+    begin = end;
+  }
+  return false;
+}
+
 bool IsStart(Opcode opcode) {
   return opcode == Opcode::kCollectiveStart || opcode == Opcode::kSend || opcode == Opcode::kReceive;
 }
@@ -199,9 +211,10 @@ absl::Status CheckDataFlow(const Program& program) {
     for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
       const Operand& operand = *instruction.operands()->Get(o);
       if (operand.access() == Access::kWrite) continue;
-      // The members of an all_gather each bring their part, so the operand is not wholly written before it.
-      if (Text(instruction.target()) == "all_gather" && instruction.opcode() == Opcode::kCollectiveStart)
-        continue;
+      if (Text(instruction.target()) == "all_gather" && instruction.opcode() == Opcode::kCollectiveStart) {
+        if (BringsPart(written[operand.buffer()], SpanOf(program, operand), instruction)) continue;
+        return InstructionError(program, i, "gathers a buffer in which no member's part has been written");
+      }
       if (Text(instruction.target()) == "broadcast" && instruction.opcode() == Opcode::kCollectiveStart)
         continue;
       if (ReadsWritten(written[operand.buffer()], SpanOf(program, operand), operand)) continue;

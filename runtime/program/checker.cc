@@ -26,7 +26,8 @@ std::string Describe(const Instruction& instruction) {
   std::string_view target = Text(instruction.target()), type = ElementName(operand.element_type());
   return absl::StrCat(std::string(target), " ", ElementCount(Span(operand.shape())), " x ", std::string(type),
                       ", counts [", absl::StrJoin(FindIntegers(instruction, "counts"), ","), "], ",
-                      instruction.reduce() == ReduceOp::kSum ? "sum" : "max", ", root ", instruction.root());
+                      instruction.reduce() == ReduceOp::kSum ? "sum" : "max", ", root ", instruction.root(),
+                      ", tag ", instruction.tag());
 }
 
 absl::Status CheckRankTable(const Executable& executable) {

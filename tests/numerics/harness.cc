@@ -58,7 +58,14 @@ Compilation Compile(const Job& job) {
                     ? mlir::parseSourceFile<mlir::ModuleOp>(job.model, &context)
                     : mlir::parseSourceString<mlir::ModuleOp>(job.model, &context);
   if (!module) return result;
-  auto compiled = pipeline::compile(*module, options);
+  mlir::FailureOr<pipeline::Compiled> compiled = mlir::failure();
+  if (!job.plan) {
+    compiled = pipeline::compile(*module, options);
+  } else if (mlir::succeeded(pipeline::runPhases(*module, options, pipeline::Phase::Step))) {
+    std::string problem = job.plan(*module);
+    if (problem.empty()) compiled = pipeline::compileFrom(*module, options, pipeline::Phase::Plan);
+    result.error += problem;
+  }
   if (mlir::succeeded(compiled)) result.payload = std::move(compiled->payload);
   if (result.payload.empty() && result.error.empty()) result.error = "compilation failed without a diagnostic";
   return result;

@@ -11,6 +11,10 @@
 
 #include "compiler/pipeline/Options.h"
 
+namespace mlir {
+class ModuleOp;
+}  // namespace mlir
+
 namespace pdc::numerics {
 
 using Tensor = std::vector<double>;
@@ -33,6 +37,9 @@ struct Job {
   std::map<std::string, Field> fields;  // by the name of the model's argument; normal where not named
   pipeline::CompileOptions options;     // batch, ranks and parallel are set from the above
   bool gradients = false;               // also run the gradient program before each step
+  // Writes a plan (a mesh of `ranks` ranks and layouts) into the module's steps; an error, or nothing. Empty: the batch
+  // is split.
+  std::function<std::string(mlir::ModuleOp)> plan;
 };
 
 struct Result {

@@ -2,6 +2,7 @@
 
 #include "tools/pdc-opt/Dialects.h"
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/Analysis/Linearity.h"
 #include "dialects/nn/IR/NN.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -20,6 +21,7 @@
 
 void pdc::registerDialects(mlir::DialectRegistry &registry) {
   registry.insert<nn::NNDialect, dist::DistDialect, rt::RtDialect>();
+  nn::registerLinearity(registry);
   registry.insert<mlir::LLVM::LLVMDialect, mlir::affine::AffineDialect, mlir::arith::ArithDialect,
                   mlir::bufferization::BufferizationDialect, mlir::cf::ControlFlowDialect,
                   mlir::func::FuncDialect, mlir::linalg::LinalgDialect, mlir::math::MathDialect,

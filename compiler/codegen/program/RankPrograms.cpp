@@ -136,8 +136,8 @@ private:
   }
 
   LogicalResult writeInstruction(Operation *op) {
-    auto instruction = std::make_unique<program::InstructionT>(
-        passes::toInstruction(op, [&](rt::BufferOp buffer) { return indices.lookup(buffer); }));
+    auto instruction = std::make_unique<program::InstructionT>(passes::toInstruction(
+        op, [&](rt::BufferOp buffer) { return indices.lookup(buffer); }, rankIndex));
     if (auto kernel = dyn_cast<rt::KernelOp>(op)) {
       auto entry = options.kernels.find(kernel.getCallee().str());
       if (entry == options.kernels.end())

@@ -14,6 +14,17 @@
 #include "dialects/dist/IR/DistDialect.h.inc"
 #include "dialects/dist/IR/DistEnums.h.inc"
 
+namespace pdc::dist {
+/// Elements of part `part` of `parts` when `size` elements are split in whole blocks: the first
+/// (size / block) mod parts parts have one block more. `block` divides `size`.
+int64_t shardSize(int64_t size, int64_t block, int64_t parts, int64_t part);
+/// The element at which that part begins.
+int64_t shardStart(int64_t size, int64_t block, int64_t parts, int64_t part);
+/// `stated`, or the sizes of `parts` parts in blocks of one element.
+llvm::SmallVector<int64_t> partSizes(std::optional<llvm::ArrayRef<int64_t>> stated, int64_t size,
+                                     int64_t parts);
+} // namespace pdc::dist
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/dist/IR/DistAttributes.h.inc"
 
@@ -27,15 +38,12 @@ inline constexpr llvm::StringLiteral kMeshAttr = "dist.mesh";
 inline constexpr llvm::StringLiteral kLayoutAttr = "dist.layout";
 inline constexpr llvm::StringLiteral kLayoutsAttr = "dist.layouts";
 inline constexpr llvm::StringLiteral kRanksAttr = "dist.ranks";
+/// On collectives after `partition`: a number, the same in all variants of a step.
+inline constexpr llvm::StringLiteral kOrderAttr = "dist.order";
+inline constexpr llvm::StringLiteral kApartAttr = "dist.apart";
 inline constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
 /// On a step after `partition`: the whole step on one device, to compare with.
 inline constexpr llvm::StringLiteral kReferenceAttr = "dist.reference";
-
-/// Elements of part `part` of `parts` when `size` elements are split in whole blocks: the first
-/// (size / block) mod parts parts have one block more. `block` divides `size`.
-int64_t shardSize(int64_t size, int64_t block, int64_t parts, int64_t part);
-/// The element at which that part begins.
-int64_t shardStart(int64_t size, int64_t block, int64_t parts, int64_t part);
 
 /// The layout of an op result or a step argument as the plan's attributes state it; replicated where there is
 /// none.

@@ -41,6 +41,16 @@ int64_t pdc::dist::shardStart(int64_t size, int64_t block, int64_t parts, int64_
   return block * (part * (blocks / parts) + std::min(part, blocks % parts));
 }
 
+SmallVector<int64_t> pdc::dist::partSizes(std::optional<ArrayRef<int64_t>> stated, int64_t size,
+                                          int64_t parts) {
+  if (stated)
+    return SmallVector<int64_t>(*stated);
+  SmallVector<int64_t> sizes;
+  for (int64_t part = 0; part < parts; ++part)
+    sizes.push_back(shardSize(size, 1, parts, part));
+  return sizes;
+}
+
 //===----------------------------------------------------------------------===//
 // LayoutAttr
 //===----------------------------------------------------------------------===//

@@ -4,6 +4,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/InterleavedRange.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace pdc::dist;
@@ -117,15 +119,16 @@ static FailureOr<MeshOp> verifyAxes(Operation *op, SymbolTableCollection &tables
   return mesh;
 }
 
-/// `part` is one of the parts of `whole` along `dim` of `parts`, the other dimensions equal.
+/// `part` is one of the parts of `whole` along `dim`, which have these sizes.
 static LogicalResult verifyPart(Operation *op, RankedTensorType part, RankedTensorType whole, int64_t dim,
-                                int64_t parts) {
+                                int64_t parts, ArrayRef<int64_t> sizes) {
   int64_t size = part.getDimSize(dim), total = whole.getDimSize(dim);
-  // Blocks are not known here: the sizes of all parts differ by at most one block, which divides each of
-  // them.
-  bool even = size * parts == total;
-  bool possible = even || (size <= total && size > 0 && total > size);
-  if (!possible || (parts == 1 && !even))
+  if (static_cast<int64_t>(sizes.size()) != parts)
+    return op->emitOpError() << "has " << sizes.size() << " sizes for " << parts << " ranks";
+  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != total)
+    return op->emitOpError() << "has parts of sizes [" << llvm::interleaved(sizes) << "] along dimension "
+                             << dim << " of " << total;
+  if (!llvm::is_contained(sizes, size))
     return op->emitOpError() << "a part of size " << size << " along dimension " << dim << " is none of "
                              << parts << " parts of " << total;
   return success();
@@ -181,28 +184,35 @@ LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAxes(*this, tables, getMeshAttr(), getAxes());
 }
 
-LogicalResult AllGatherOp::verify() {
-  if (failed(verifyDim(*this, getDim(), getInput().getType(), getType())))
+/// Of ops that work along one dimension.
+template <typename OpT> static LogicalResult verifyOneDim(OpT op) {
+  if (failed(verifyDim(op, op.getDim(), op.getInput().getType(), op.getType())))
     return failure();
-  return verifyOthers(*this, {static_cast<int64_t>(getDim())}, getInput().getType(), getType());
+  return verifyOthers(op, {static_cast<int64_t>(op.getDim())}, op.getInput().getType(), op.getType());
 }
-LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &tables) {
-  FailureOr<MeshOp> mesh = verifyAxes(*this, tables, getMeshAttr(), getAxes());
+template <typename OpT>
+static LogicalResult verifyOneDimAxes(OpT op, SymbolTableCollection &tables, Value part, Value whole) {
+  FailureOr<MeshOp> mesh = verifyAxes(op, tables, op.getMeshAttr(), op.getAxes());
   if (failed(mesh))
     return failure();
-  return verifyPart(*this, getInput().getType(), getType(), getDim(), mesh->getParts(getAxes()));
+  int64_t members = mesh->getParts(op.getAxes());
+  return verifyPart(op, cast<RankedTensorType>(part.getType()), cast<RankedTensorType>(whole.getType()),
+                    op.getDim(), members, op.getMemberSizes(members));
 }
 
-LogicalResult ReduceScatterOp::verify() {
-  if (failed(verifyDim(*this, getDim(), getInput().getType(), getType())))
-    return failure();
-  return verifyOthers(*this, {static_cast<int64_t>(getDim())}, getInput().getType(), getType());
+LogicalResult AllGatherOp::verify() { return verifyOneDim(*this); }
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyOneDimAxes(*this, tables, getInput(), getResult());
 }
+
+LogicalResult ReduceScatterOp::verify() { return verifyOneDim(*this); }
 LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &tables) {
-  FailureOr<MeshOp> mesh = verifyAxes(*this, tables, getMeshAttr(), getAxes());
-  if (failed(mesh))
-    return failure();
-  return verifyPart(*this, getType(), getInput().getType(), getDim(), mesh->getParts(getAxes()));
+  return verifyOneDimAxes(*this, tables, getResult(), getInput());
+}
+
+LogicalResult SliceOp::verify() { return verifyOneDim(*this); }
+LogicalResult SliceOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyOneDimAxes(*this, tables, getResult(), getInput());
 }
 
 LogicalResult AllToAllOp::verify() {
@@ -220,9 +230,9 @@ LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &tables) {
     return failure();
   int64_t parts = mesh->getParts(getAxes());
   RankedTensorType input = getInput().getType(), result = getType();
-  if (failed(verifyPart(*this, result, input, getSplitDim(), parts)))
+  if (failed(verifyPart(*this, result, input, getSplitDim(), parts, getMemberSplitSizes(parts))))
     return failure();
-  return verifyPart(*this, input, result, getConcatDim(), parts);
+  return verifyPart(*this, input, result, getConcatDim(), parts, getMemberConcatSizes(parts));
 }
 
 LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &tables) {

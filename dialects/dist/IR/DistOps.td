@@ -100,6 +100,9 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
     ```mlir
     %1 = dist.reshard %0 {dist.layouts = [#dist.layout<[[], []]>]} : tensor<784x512xf32>
     ```
+    `partition` makes the cheapest sequence of collectives of it (passes/layouts/Reshard.h) and shares those that are
+    equal. Reshards with different `dist.apart` attributes share nothing: a gathered parameter that is used forward and
+    backward need not stay in between.
   }];
   let arguments = (ins Dist_Tensor:$input);
   let results = (outs Dist_Tensor:$result);
@@ -125,30 +128,67 @@ def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [DeclareOpInterfaceMethod
   let hasVerifier = 1;
 }
 
+/// `sizes`: of the part of each member along the dimension, in the order of the members; without it, those of a split
+/// in blocks of one element. The same for all ranks that run the op.
 class Dist_MovingOp<string mnemonic, dag attributes> : Dist_CollectiveOp<mnemonic> {
   let arguments = !con((ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, Dist_Tensor:$input), attributes);
   let results = (outs Dist_Tensor:$result);
   let hasVerifier = 1;
 }
 
-def Dist_AllGatherOp : Dist_MovingOp<"all_gather", (ins I64Attr:$dim)> {
+class Dist_OneDimOp<string mnemonic, string whole, dag attributes> : Dist_MovingOp<mnemonic, !con(attributes,
+    (ins I64Attr:$dim, OptionalAttr<DenseI64ArrayAttr>:$sizes))> {
+  let extraClassDeclaration = [{
+    /// The sizes of the members' parts.
+    ::llvm::SmallVector<int64_t> getMemberSizes(int64_t members) {
+      return partSizes(getSizes(), }] # whole # [{.getType().getDimSize(getDim()), members);
+    }
+  }];
+}
+
+def Dist_AllGatherOp : Dist_OneDimOp<"all_gather", "getResult()", (ins)> {
   let summary = "Joins the parts of a dimension that the ranks along axes hold, in order";
-  let description = [{ Parts may differ in size by one block, the larger ones first. }];
+  let description = [{
+    ```mlir
+    %1 = dist.all_gather over @mesh ["data"] dim 0 (%0) {sizes = array<i64: 3, 2>} : tensor<3x4xf32> to tensor<5x4xf32>
+    ```
+  }];
   let assemblyFormat = "`over` $mesh $axes `dim` $dim `(` $input `)` attr-dict `:` type($input) `to` type($result)";
 }
 
-def Dist_ReduceScatterOp : Dist_MovingOp<"reduce_scatter", (ins Dist_ReductionAttr:$reduction, I64Attr:$dim)> {
+def Dist_ReduceScatterOp : Dist_OneDimOp<"reduce_scatter", "getInput()", (ins Dist_ReductionAttr:$reduction)> {
   let summary = "Combines elementwise; each rank along axes gets its part of a dimension";
   let assemblyFormat = [{
     $reduction `over` $mesh $axes `dim` $dim `(` $input `)` attr-dict `:` type($input) `to` type($result)
   }];
 }
 
-def Dist_AllToAllOp : Dist_MovingOp<"all_to_all", (ins I64Attr:$split_dim, I64Attr:$concat_dim)> {
+def Dist_SliceOp : Dist_OneDimOp<"slice", "getInput()", (ins)> {
+  let summary = "This rank's part of a dimension, of what all ranks along axes hold";
+  let description = [{
+    The counterpart of `all_gather`, without communication: a view that begins elsewhere on each rank.
+    ```mlir
+    %1 = dist.slice over @mesh ["data"] dim 0 (%0) {sizes = array<i64: 3, 2>} : tensor<5x4xf32> to tensor<3x4xf32>
+    ```
+  }];
+  let assemblyFormat = "`over` $mesh $axes `dim` $dim `(` $input `)` attr-dict `:` type($input) `to` type($result)";
+}
+
+def Dist_AllToAllOp : Dist_MovingOp<"all_to_all", (ins I64Attr:$split_dim, I64Attr:$concat_dim,
+    OptionalAttr<DenseI64ArrayAttr>:$split_sizes, OptionalAttr<DenseI64ArrayAttr>:$concat_sizes)> {
   let summary = "Splits one dimension over the ranks along axes and joins another";
   let assemblyFormat = [{
     `over` $mesh $axes `split` $split_dim `concat` $concat_dim `(` $input `)` attr-dict
       `:` type($input) `to` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// The sizes of the members' parts of either dimension.
+    ::llvm::SmallVector<int64_t> getMemberSplitSizes(int64_t members) {
+      return partSizes(getSplitSizes(), getInput().getType().getDimSize(getSplitDim()), members);
+    }
+    ::llvm::SmallVector<int64_t> getMemberConcatSizes(int64_t members) {
+      return partSizes(getConcatSizes(), getResult().getType().getDimSize(getConcatDim()), members);
+    }
   }];
 }
 

@@ -171,6 +171,15 @@ LogicalResult ViewOp::verify() {
   if (failed(type.getStridesAndOffset(strides, last)) || ShapedType::isDynamic(last))
     return emitOpError() << "has type " << type << ", expected static offset and strides";
   int64_t first = last;
+  if (getRankOffsets()) {
+    auto program = dyn_cast<ProgramOp>((*this)->getParentOp());
+    if (program && getRankOffsets()->size() != program.getRanks().size())
+      return emitOpError() << "has " << getRankOffsets()->size() << " offsets for "
+                           << program.getRanks().size() << " ranks";
+    if (getRankOffsets()->empty() || *llvm::min_element(*getRankOffsets()) < 0)
+      return emitOpError("has no offsets, or negative ones");
+    last += *llvm::max_element(*getRankOffsets());
+  }
   for (auto [size, stride] : llvm::zip(type.getShape(), strides))
     last += (size - 1) * stride;
   int64_t capacity = buffer.getType().getNumElements();
@@ -208,15 +217,22 @@ LogicalResult CopyOp::verify() {
 }
 
 LogicalResult CollectiveStartOp::verify() {
-  static constexpr StringLiteral targets[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast"};
+  static constexpr StringLiteral targets[] = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                              "all_to_all"};
   if (!llvm::is_contained(targets, getTarget()))
     return emitOpError() << "starts \"" << getTarget()
-                         << "\", expected all_reduce, all_gather, reduce_scatter or broadcast";
-  if (!isDense(cast<MemRefType>(getMemory().getType())))
-    return emitOpError() << "works on " << getMemory().getType() << ", expected dense memory";
-  BufferOp buffer = getBuffer(getMemory());
-  if (!buffer || buffer.getSegment() != Segment::Shared)
-    return emitOpError("works on memory that is not in the shared segment");
+                         << "\", expected all_reduce, all_gather, reduce_scatter, broadcast or all_to_all";
+  if ((getTarget() == "all_to_all") != static_cast<bool>(getSent()))
+    return emitOpError("sends from other memory than it works on if, and only if, it is an all_to_all");
+  for (Value memory : {getMemory(), getSent()}) {
+    if (!memory)
+      continue;
+    if (!isDense(cast<MemRefType>(memory.getType())))
+      return emitOpError() << "works on " << memory.getType() << ", expected dense memory";
+    BufferOp buffer = getBuffer(memory);
+    if (!buffer || buffer.getSegment() != Segment::Shared)
+      return emitOpError("works on memory that is not in the shared segment");
+  }
   for (Attribute group : getGroups())
     if (!isa<DenseI64ArrayAttr>(group))
       return emitOpError() << "has the group " << group << ", expected array<i64: ...>";

@@ -105,7 +105,10 @@ def Rt_BufferOp : Rt_Op<"buffer"> {
 
 def Rt_ViewOp : Rt_Op<"view"> {
   let summary = "Part of a buffer, strided; offset and strides count from the buffer's first element";
-  let arguments = (ins Rt_Memory:$buffer);
+  let description = [{
+    `rank_offsets`: how many elements further on the view begins on each of the program's ranks.
+  }];
+  let arguments = (ins Rt_Memory:$buffer, OptionalAttr<DenseI64ArrayAttr>:$rank_offsets);
   let results = (outs Rt_Memory:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `to` type($result)";
   let hasVerifier = 1;
@@ -155,20 +158,25 @@ def Rt_CopyOp : Rt_Op<"copy"> {
 }
 
 def Rt_CollectiveStartOp : Rt_Op<"collective_start"> {
-  let summary = "Starts a collective in place: all_reduce, all_gather, reduce_scatter or broadcast";
+  let summary = "Starts a collective: all_reduce, all_gather, reduce_scatter or broadcast in place, or all_to_all";
   let description = [{
     ```mlir
     %t = rt.collective_start "all_reduce" "bucket 0" sum %bucket groups [array<i64: 0, 1>] : memref<1024xf32>
     rt.collective_done %t
     ```
     `groups`: the members of each group in the order in which contributions are added. `counts`: elements of each
-    member (all_gather, reduce_scatter). `root`: index in the group (broadcast).
+    member (all_gather, reduce_scatter). `root`: index in
+    the group (broadcast). `sent`: what all_to_all reads; it writes `memory`. `order`: which collective of the step it
+    is; all members must start the same one.
   }];
   let arguments = !con((ins StrAttr:$target), Estimates,
                        (ins Rt_ReductionAttr:$reduction, Rt_Memory:$memory, ArrayAttr:$groups,
-                            OptionalAttr<DenseI64ArrayAttr>:$counts, OptionalAttr<I64Attr>:$root));
+                            OptionalAttr<DenseI64ArrayAttr>:$counts, OptionalAttr<I64Attr>:$root,
+                            OptionalAttr<I64Attr>:$order, Optional<Rt_Memory>:$sent));
   let results = (outs Rt_TokenType:$token);
-  let assemblyFormat = "$target $label $reduction $memory `groups` $groups attr-dict `:` type($memory)";
+  let assemblyFormat = [{
+    $target $label $reduction $memory (`from` $sent^ `:` type($sent))? `groups` $groups attr-dict `:` type($memory)
+  }];
   let hasVerifier = 1;
 }
 

@@ -336,6 +336,12 @@ TEST_F(ReshardTest, APartialSumThatIsWantedInPartsIsReduceScattered) {
   EXPECT_EQ(kinds(layout({"", ""}, "x"), layout({"", ""}), {8, 8}, mesh), Kinds({ReshardKind::AllReduce}));
 }
 
+TEST_F(ReshardTest, AReductionIsOneStepWhateverRemainsWhenSizesAreDivided) {
+  dist::MeshOp mesh = makeMesh({3});
+  for (int64_t size : {16, 17, 18})
+    EXPECT_EQ(kinds(layout({"", ""}, "x"), layout({"", ""}), {size, 4}, mesh), Kinds({ReshardKind::AllReduce}));
+}
+
 TEST_F(ReshardTest, TheSplitOfAnotherDimensionIsReachedAllToAll) {
   dist::MeshOp mesh = makeMesh({4});
   EXPECT_EQ(kinds(layout({"x", ""}), layout({"", "x"}), {7, 9}, mesh), Kinds({ReshardKind::AllToAll}));

@@ -28,3 +28,28 @@ nn.step "infer" @s(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x", dist.l
   %0 = nn.relu %x : tensor<4x2xf32>
   nn.return %0 : tensor<4x2xf32>
 }
+
+// -----
+
+// a value that becomes a partial result by being moved
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "parameter", nn.name = "x"})
+    -> (tensor<4xf32> {nn.role = "output", nn.name = "y"}) attributes {dist.mesh = @mesh} {
+  // expected-error @below {{a value becomes a partial result only by an op, never by moving it}}
+  %0 = dist.reshard %x {dist.layouts = [#dist.layout<[[]], sum = ["data"]>]} : tensor<4xf32>
+  %1 = dist.reshard %0 {dist.layouts = [#dist.layout<[[]]>]} : tensor<4xf32>
+  nn.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// a sum of a partial result and of a whole one
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x", dist.layout = #dist.layout<[["data"], []]>},
+                   %w: tensor<2xf32> {nn.role = "parameter", nn.name = "w"})
+    -> (tensor<2xf32> {nn.role = "output", nn.name = "y"}) attributes {dist.mesh = @mesh} {
+  %0 = nn.reduce_sum %x {axes = array<i64: 0>, dist.layouts = [#dist.layout<[[]], sum = ["data"]>]} : (tensor<4x2xf32>) -> tensor<2xf32>
+  // expected-error @below {{in which it is not linear; reshard it before it is used}}
+  %1 = nn.add %0, %w {dist.layouts = [#dist.layout<[[]], sum = ["data"]>]} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  nn.return %1 : tensor<2xf32>
+}

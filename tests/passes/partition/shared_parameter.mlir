@@ -3,7 +3,7 @@
 // The gradient of a parameter that is used twice is reduced once.
 // CHECK: nn.step "train" @train
 // CHECK: %[[SUM:.*]] = nn.add
-// CHECK-NEXT: dist.all_reduce sum over @mesh ["data"](%[[SUM]]) : tensor<4x2xf32>
+// CHECK-NEXT: dist.all_reduce sum over @mesh ["data"](%[[SUM]]) {dist.order = 0 : i64} : tensor<4x2xf32>
 // CHECK-NOT: dist.all_reduce
 nn.step "train" @train(%x: tensor<4x4xf32> {nn.role = "input", nn.name = "x"},
                %dy: tensor<4x2xf32> {nn.role = "input", nn.name = "dy"})

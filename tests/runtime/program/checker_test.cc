@@ -261,8 +261,8 @@ TEST(Checker, RefusesMembersThatStartDifferentCollectives) {
   EXPECT_TRUE(Check(executable).ok()) << Check(executable);
   executable.programs[1]->instructions[kStart]->reduce = ReduceOp::kMax;
   absl::Status status = Check(executable);
-  EXPECT_NE(status.message().find("rank 0 starts all_reduce 8 x f32, counts [], sum, root 0, rank 1 starts "
-                                  "all_reduce 8 x f32, counts [], max, root 0"),
+  EXPECT_NE(status.message().find("rank 0 starts all_reduce 8 x f32, counts [], sum, root 0, tag 0, rank 1 starts "
+                                  "all_reduce 8 x f32, counts [], max, root 0, tag 0"),
             absl::string_view::npos)
       << status;
 }
