@@ -8,6 +8,7 @@
 #include "compiler/pipeline/IdLimits.h"
 #include "compiler/pipeline/KernelOperations.h"
 #include "compiler/pipeline/Layouts.h"
+#include "compiler/pipeline/PlanPasses.h"
 #include "compiler/plan/Report.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/Analysis/Linearity.h"
@@ -17,6 +18,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/autodiff/AutodiffPass.h"
+#include "passes/bias/BiasPasses.h"
 #include "passes/bucket/BucketPass.h"
 #include "passes/fuse/FusePass.h"
 #include "passes/lower/LowerPass.h"
@@ -39,11 +41,19 @@ using namespace pdc::pipeline;
 
 namespace {
 
+/// What the search did, if there was one.
+using Outcome = std::optional<plan::SearchOutcome>;
+
 //===----------------------------------------------------------------------===//
 // The passes of each phase
 //===----------------------------------------------------------------------===//
 
-void addSpecialized(PassManager &passes, const CompileOptions &options) {
+/// Whether layouts are searched: data parallelism alone leaves nothing to decide.
+bool searchesPlan(const CompileOptions &options) {
+  return options.plan.empty() && (!options.parallel.isDataParallel() || !options.layoutRules.empty());
+}
+
+void addSpecialized(PassManager &passes, const CompileOptions &options, Outcome &) {
   // First: everything after it may count on static shapes and full names.
   passes::SpecializePassOptions specialize;
   if (options.batch)
@@ -56,13 +66,14 @@ void addSpecialized(PassManager &passes, const CompileOptions &options) {
   passes.addPass(passes::createPrecisionPass(precision));
 }
 
-void addStep(PassManager &passes, const CompileOptions &options) {
+void addStep(PassManager &passes, const CompileOptions &options, Outcome &) {
   passes::AutodiffPassOptions autodiff;
   if (options.mode == Mode::Infer)
     autodiff.modes.assign({std::string("infer"), std::string("evaluate")});
   autodiff.optimizer = options.optimizer;
   autodiff.hyperparameters.assign(options.optimizerSettings.begin(), options.optimizerSettings.end());
   autodiff.clipNorm = options.clipNorm;
+  autodiff.pairs = searchesPlan(options);
   passes.addPass(passes::createAutodiffPass(autodiff));
   // Gradient rules leave multiplications by one, casts there and back, and computations that stand twice.
   passes.addPass(createCanonicalizerPass());
@@ -70,14 +81,21 @@ void addStep(PassManager &passes, const CompileOptions &options) {
   passes.addPass(passes::createVerifyStepPass());
 }
 
-void addPlan(PassManager &passes, const CompileOptions &options) {
+void addPlan(PassManager &passes, const CompileOptions &options, Outcome &outcome) {
   // On whole steps: a layout is chosen for gradients and updates as for the forward pass.
+  if (!options.plan.empty())
+    return passes.addPass(createReadPlanPass(options));
+  if (searchesPlan(options)) {
+    // A sum over parts must not add the bias of each: where a bias stands alone, its op can be split along that sum.
+    passes.addPass(passes::createExposeBiasPass());
+    return passes.addPass(createPlanSearchPass(options, outcome.emplace()));
+  }
   passes::PlanDataParallelPassOptions plan;
   plan.ranks = options.ranks;
   passes.addPass(passes::createPlanDataParallelPass(plan));
 }
 
-void addPartitioned(PassManager &passes, const CompileOptions &options) {
+void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome &) {
   passes.addPass(passes::createPartitionPass());
   passes.addPass(passes::createVerifyPartitionedPass());
   // Needs every collective; before fuse, which keeps each value as early as it finds it.
@@ -86,12 +104,12 @@ void addPartitioned(PassManager &passes, const CompileOptions &options) {
   passes.addPass(passes::createBucketPass(bucket));
 }
 
-void addFused(PassManager &passes, const CompileOptions &) {
+void addFused(PassManager &passes, const CompileOptions &, Outcome &) {
   // After partition: kernels are made for local shapes, and no group reaches across a collective.
   passes.addPass(passes::createFusePass());
 }
 
-void addRt(PassManager &passes, const CompileOptions &options) {
+void addRt(PassManager &passes, const CompileOptions &options, Outcome &) {
   passes.addPass(passes::createLowerPass());
   // Last of all passes: it needs every buffer and the order of every instruction.
   passes::WorkspaceQuery query;
@@ -111,14 +129,15 @@ void addRt(PassManager &passes, const CompileOptions &options) {
 
 struct PhasePasses {
   Phase phase;
-  void (*add)(PassManager &, const CompileOptions &);
+  void (*add)(PassManager &, const CompileOptions &, Outcome &);
 };
 constexpr PhasePasses kPhasePasses[] = {
     {Phase::Specialized, addSpecialized}, {Phase::Step, addStep},   {Phase::Plan, addPlan},
     {Phase::Partitioned, addPartitioned}, {Phase::Fused, addFused}, {Phase::Rt, addRt}};
 
 /// Runs the phases after `begin`, up to and including `end`.
-LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end) {
+LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end,
+                         Outcome &outcome) {
   // A plan says what it was made for.
   if (options.cluster && begin < Phase::Plan && end >= Phase::Plan)
     machine::setCluster(module, *options.cluster);
@@ -126,7 +145,7 @@ LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase b
   passes.enableVerifier(true);
   for (const PhasePasses &phase : kPhasePasses)
     if (phase.phase > begin && phase.phase <= end)
-      phase.add(passes, options);
+      phase.add(passes, options, outcome);
   return passes.run(module);
 }
 
@@ -193,7 +212,16 @@ void pdc::pipeline::registerDialects(DialectRegistry &registry) {
 }
 
 LogicalResult pdc::pipeline::runPhases(ModuleOp module, const CompileOptions &options, Phase last) {
-  return runBetween(module, options, Phase::Model, last);
+  Outcome outcome;
+  return runBetween(module, options, Phase::Model, last, outcome);
+}
+
+LogicalResult pdc::pipeline::runPhasesForSearch(ModuleOp module, const CompileOptions &options) {
+  if (failed(runPhases(module, options, Phase::Step)))
+    return failure();
+  PassManager passes(module.getContext());
+  passes.addPass(passes::createExposeBiasPass());
+  return passes.run(module);
 }
 
 FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions &options) {
@@ -203,18 +231,22 @@ FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions
 FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOptions &options, Phase done) {
   std::string modelText;
   llvm::raw_string_ostream(modelText) << module;
+  Outcome outcome;
   // Names of dimensions stand in the model, layouts in the plan: both are gone from the rt form.
-  if (failed(runBetween(module, options, done, Phase::Specialized)))
+  if (failed(runBetween(module, options, done, Phase::Specialized, outcome)))
     return failure();
   DimensionNames names = collectDimensionNames(module);
   std::map<std::string, IdRange> idRanges = collectIdRanges(module);
-  if (failed(runBetween(module, options, std::max(done, Phase::Specialized), Phase::Plan)))
+  if (failed(runBetween(module, options, std::max(done, Phase::Specialized), Phase::Plan, outcome)))
     return failure();
   std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);
+  auto mesh = collectMesh(module);
+  std::string planText;
+  llvm::raw_string_ostream(planText) << module;
   std::string modelName = "model";
   if (auto name = module->getAttrOfType<StringAttr>("nn.model_name"))
     modelName = name.str();
-  if (failed(runBetween(module, options, std::max(done, Phase::Plan), Phase::Rt)))
+  if (failed(runBetween(module, options, std::max(done, Phase::Plan), Phase::Rt, outcome)))
     return failure();
 
   program::ExecutableT executable;
@@ -241,11 +273,19 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
            << std::string(checked.message());
 
   int64_t batch = executable.programs.front()->batch;
-  llvm::json::Object report =
-      plan::buildReport({executable, options.parallel, batch, std::move(layouts), /*decisions=*/{},
-                         options.cluster ? *options.cluster : machine::local(options.ranks),
-                         countKernelOperations(module, programOptions.kernels)});
+  plan::ReportInput reportInput{executable,
+                                outcome ? outcome->parallel : options.parallel,
+                                batch,
+                                std::move(layouts),
+                                {},
+                                {},
+                                std::move(outcome),
+                                options.cluster ? *options.cluster : machine::local(options.ranks),
+                                countKernelOperations(module, programOptions.kernels)};
+  std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(mesh);
+  llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;
+  compiled.plan = std::move(planText);
   compiled.report = llvm::formatv("{0:2}", llvm::json::Value(std::move(report)));
   compiled.payload = program::WritePayload({{program::kProgramSection, view(programs)},
                                             {program::kKernelsSection, view(*kernels)},

@@ -24,11 +24,15 @@ void registerDialects(mlir::DialectRegistry &registry);
 struct Compiled {
   std::string payload; // see runtime/program/container.h
   std::string report;  // JSON, as in the payload
+  std::string plan;    // the text of the plan phase, as --plan-in reads it
 };
 
 /// Runs the phases after `Phase::Model` up to and including `last` on `module`, in place. Errors are
 /// diagnostics.
 llvm::LogicalResult runPhases(mlir::ModuleOp module, const CompileOptions &options, Phase last);
+
+/// Up to what a search for a plan begins with: steps with hints, biases alone.
+llvm::LogicalResult runPhasesForSearch(mlir::ModuleOp module, const CompileOptions &options);
 
 /// All phases, then code generation and the checks that every program passes before it is written.
 /// `module` holds the `rt` form afterwards.

@@ -56,3 +56,9 @@ std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, cons
   }
   return rows;
 }
+
+std::pair<std::vector<std::string>, std::vector<int64_t>> pdc::pipeline::collectMesh(ModuleOp module) {
+  for (dist::MeshOp mesh : module.getOps<dist::MeshOp>())
+    return {strings(mesh.getAxisNames()), mesh.getAxisSizes().vec()};
+  return {};
+}

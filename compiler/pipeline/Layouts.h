@@ -22,6 +22,9 @@ DimensionNames collectDimensionNames(mlir::ModuleOp module);
 /// One row per input, parameter and state of the first step of a planned module.
 std::vector<plan::LayoutRow> collectLayouts(mlir::ModuleOp module, const DimensionNames &names);
 
+/// Names and sizes of the axes of a planned module's mesh.
+std::pair<std::vector<std::string>, std::vector<int64_t>> collectMesh(mlir::ModuleOp module);
+
 } // namespace pdc::pipeline
 
 #endif // PDC_COMPILER_PIPELINE_LAYOUTS_H

@@ -4,6 +4,7 @@
 
 #include "compiler/machine/Cluster.h"
 #include "compiler/plan/ParallelSpec.h"
+#include "compiler/plan/search/LayoutRule.h"
 #include "runtime/program/program_generated.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -36,8 +37,13 @@ struct CompileOptions {
   std::optional<int64_t> batch; // of the whole job; empty: the model's own
   int64_t ranks = 1;
   plan::ParallelSpec parallel;
-  std::optional<machine::Cluster> cluster; // of `ranks` ranks; empty: the machine where pdc runs
-  std::string precision = "f32";           // f32, bf16
+  std::optional<machine::Cluster> cluster;   // of `ranks` ranks; empty: the machine where pdc runs
+  std::string costModel = "native";          // what the search minimizes: see cost::makeCostModel
+  std::string search = "exact";              // how: see plan::makeSearchMethod
+  std::vector<plan::LayoutRule> layoutRules; // obeyed by the search
+  std::string plan;                          // the text of a plan to compile instead of searching; empty: none
+  std::string planName;                      // its file's name, for errors
+  std::string precision = "f32";             // f32, bf16
   Mode mode = Mode::Train;
 
   std::string optimizer = "adamw";

@@ -8,8 +8,7 @@
 using namespace llvm;
 using namespace pdc::plan;
 
-static constexpr StringLiteral kPresetsToCome[] = {"zero1", "zero2",     "zero3", "tensor",
-                                                   "gpipe", "pipedream", "1f1b"};
+static constexpr StringLiteral kPresetsToCome[] = {"gpipe", "1f1b", "interleaved", "zb", "pipedream"};
 
 template <typename... Args> static Error error(const char *format, const Args &...args) {
   return createStringError(inconvertibleErrorCode(), format, args...);
@@ -17,14 +16,13 @@ template <typename... Args> static Error error(const char *format, const Args &.
 
 static Expected<ParallelSpec> checked(ParallelSpec spec, StringRef text, int64_t ranks) {
   std::string spelled = text.str();
-  if (spec.tensor > 1)
-    return error("--parallel=%s: tensor parallelism is not supported yet; --parallel=data is",
-                 spelled.c_str());
   if (spec.pipeline > 1)
-    return error("--parallel=%s: pipeline parallelism is not supported yet; --parallel=data is",
+    return error("--parallel=%s: pipeline parallelism is not supported yet; data, tensor and zero are",
                  spelled.c_str());
-  if (spec.zero > 0)
-    return error("--parallel=%s: ZeRO is not supported yet; --parallel=data is", spelled.c_str());
+  if (spec.zero > 0 && spec.data == 1 && ranks > 1)
+    return error(
+        "--parallel=%s: ZeRO splits over the data-parallel ranks, of which there is one: give data=N",
+        spelled.c_str());
   int64_t product = spec.data * spec.tensor * spec.pipeline;
   if (product != ranks)
     return error("--parallel=%s uses %lld ranks, but --ranks=%lld: make the product of data, tensor and "
@@ -63,19 +61,24 @@ static Expected<ParallelSpec> parseList(StringRef text, int64_t ranks) {
 }
 
 Expected<ParallelSpec> pdc::plan::parseParallelSpec(StringRef text, int64_t ranks) {
+  ParallelSpec spec;
   if (text == "auto") {
     // One rank leaves nothing to search.
-    if (ranks == 1)
-      return ParallelSpec{};
-    return error(
-        "the search for a plan (--parallel=auto, the default) is not supported yet: give --parallel=data");
+    spec.isSearched = ranks > 1;
+    return spec;
   }
-  if (text == "data") {
-    ParallelSpec spec;
+  if (text == "tensor") {
+    spec.tensor = ranks;
+    return spec;
+  }
+  if (text == "data" || text == "zero1" || text == "zero2" || text == "zero3") {
     spec.data = ranks;
+    if (text.consume_front("zero"))
+      spec.zero = text.front() - '0';
     return spec;
   }
   if (is_contained(kPresetsToCome, text))
-    return error("--parallel=%s is not supported yet; --parallel=data is", text.str().c_str());
+    return error("--parallel=%s is not supported yet; auto, data, zero1, zero2, zero3 and tensor are",
+                 text.str().c_str());
   return parseList(text, ranks);
 }

@@ -144,6 +144,29 @@ json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
   return rows;
 }
 
+json::Object searchOf(const std::optional<plan::SearchOutcome> &search) {
+  // A plan that was given leaves nothing to be optimal over, hence no bound and no gap.
+  if (!search)
+    return json::Object{{"method", "given"},
+                        {"time", 0.0},
+                        {"plans_considered", 1},
+                        {"lower_bound", nullptr},
+                        {"gap", nullptr}};
+  return json::Object{{"method", search->solver},
+                      {"time", search->seconds},
+                      {"plans_considered", search->plansConsidered},
+                      {"cost", search->stepSeconds},
+                      {"lower_bound", search->lowerBoundSeconds},
+                      {"gap", search->gap}};
+}
+
+json::Array meshOf(const plan::ReportInput &input) {
+  json::Array axes;
+  for (auto [name, size] : zip(input.meshAxes, input.meshSizes))
+    axes.push_back(json::Object{{"axis", name}, {"size", size}});
+  return axes;
+}
+
 } // namespace
 
 json::Object plan::buildReport(const ReportInput &input) {
@@ -175,7 +198,7 @@ json::Object plan::buildReport(const ReportInput &input) {
   commBytes["p2p"] = slowest.commBytes["p2p"];
 
   json::Array decisions;
-  for (const Decision &decision : input.decisions)
+  for (const Decision &decision : input.search ? input.search->decisions : std::vector<Decision>())
     decisions.push_back(json::Object{{"what", decision.what},
                                      {"chosen", decision.chosen},
                                      {"runner_up", decision.runnerUp},
@@ -187,33 +210,31 @@ json::Object plan::buildReport(const ReportInput &input) {
                                 {"memory", static_cast<int64_t>(first.private_bytes + first.shared_bytes)}});
 
   const plan::ParallelSpec &parallel = input.parallel;
-  return json::Object{
-      {"model", executable.model},
-      {"ranks", executable.ranks},
-      {"batch", input.batch},
-      {"precision", executable.precision},
-      {"optimizer", executable.optimizer},
-      {"threads", executable.threads},
-      {"cpu_features", executable.cpu_features},
-      {"machine", input.cluster.name},
-      {"parallel", json::Object{{"data", parallel.data},
-                                {"tensor", parallel.tensor},
-                                {"pipeline", parallel.pipeline},
-                                {"zero", parallel.zero},
-                                {"micro_batches", 1},
-                                {"schedule", "none"}}},
-      {"predicted", json::Object{{"step_time", slowest.stepSeconds},
-                                 {"compute_time", slowest.computeSeconds},
-                                 {"exposed_comm_time", slowest.exposedCommunicationSeconds},
-                                 {"bubble_fraction", 0.0},
-                                 {"peak_memory", std::move(peakMemory)},
-                                 {"comm_bytes", std::move(commBytes)}}},
-      // The plan was given, not searched: there is nothing to be optimal over, hence no bound and no gap.
-      {"search",
-       json::Object{{"time", 0.0}, {"plans_considered", 1}, {"lower_bound", nullptr}, {"gap", nullptr}}},
-      {"stages", std::move(stages)},
-      {"layouts", layoutsOf(input.layouts)},
-      {"collectives", collectivesOf(first)},
-      {"memory", std::move(memory)},
-      {"decisions", std::move(decisions)}};
+  return json::Object{{"model", executable.model},
+                      {"ranks", executable.ranks},
+                      {"batch", input.batch},
+                      {"precision", executable.precision},
+                      {"optimizer", executable.optimizer},
+                      {"threads", executable.threads},
+                      {"cpu_features", executable.cpu_features},
+                      {"machine", input.cluster.name},
+                      {"parallel", json::Object{{"data", parallel.data},
+                                                {"tensor", parallel.tensor},
+                                                {"pipeline", parallel.pipeline},
+                                                {"zero", parallel.zero},
+                                                {"micro_batches", 1},
+                                                {"schedule", "none"}}},
+                      {"predicted", json::Object{{"step_time", slowest.stepSeconds},
+                                                 {"compute_time", slowest.computeSeconds},
+                                                 {"exposed_comm_time", slowest.exposedCommunicationSeconds},
+                                                 {"bubble_fraction", 0.0},
+                                                 {"peak_memory", std::move(peakMemory)},
+                                                 {"comm_bytes", std::move(commBytes)}}},
+                      {"search", searchOf(input.search)},
+                      {"mesh", meshOf(input)},
+                      {"stages", std::move(stages)},
+                      {"layouts", layoutsOf(input.layouts)},
+                      {"collectives", collectivesOf(first)},
+                      {"memory", std::move(memory)},
+                      {"decisions", std::move(decisions)}};
 }

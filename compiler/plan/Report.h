@@ -9,10 +9,11 @@
 
 #include "compiler/cost/StepEstimate.h"
 #include "compiler/machine/Cluster.h"
-#include "compiler/plan/ParallelSpec.h"
+#include "compiler/plan/SearchOutcome.h"
 #include "runtime/program/program_generated.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,17 +28,14 @@ struct LayoutRow {
   std::vector<std::string> partialAxes;       // over which it is a sum that is not added up
 };
 
-struct Decision {
-  std::string what, chosen, runnerUp;
-  double costDifferenceSeconds;
-};
-
 struct ReportInput {
   const program::ExecutableT &executable;
   ParallelSpec parallel;
   int64_t batch;
   std::vector<LayoutRow> layouts;
-  std::vector<Decision> decisions;
+  std::vector<std::string> meshAxes; // the last one the fastest
+  std::vector<int64_t> meshSizes;
+  std::optional<SearchOutcome> search; // none: the plan was given
   machine::Cluster cluster;
   cost::KernelOperations kernelOperations;
 };

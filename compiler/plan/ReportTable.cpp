@@ -85,6 +85,26 @@ static void printLayouts(const json::Array &rows, raw_ostream &os) {
   }
 }
 
+static void printSearch(const json::Object &report, raw_ostream &os) {
+  if (const json::Array *mesh = report.getArray("mesh"); mesh && !mesh->empty()) {
+    os << "Mesh";
+    for (const json::Value &value : *mesh) {
+      const json::Object &axis = *value.getAsObject();
+      os << " " << axis.getString("axis").value_or("") << "=" << static_cast<int64_t>(number(axis, "size"));
+    }
+    os << "\n";
+  }
+  const json::Object *search = report.getObject("search");
+  if (search && search->getNumber("lower_bound")) {
+    os << "Search: " << search->getString("method").value_or("") << ", "
+       << format("%.3g", number(*search, "plans_considered")) << " plans in "
+       << secondsText(number(*search, "time")) << ", cost " << secondsText(number(*search, "cost"))
+       << ", lower bound " << secondsText(number(*search, "lower_bound")) << " (gap "
+       << format("%.3g", 100 * number(*search, "gap")) << " %)\n";
+  }
+  os << "\n";
+}
+
 void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
   const json::Object &parallel = *report.getObject("parallel"), &predicted = *report.getObject("predicted");
   os << "Model " << report.getString("model").value_or("") << ": "
@@ -100,6 +120,7 @@ void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
      << "': " << secondsText(number(predicted, "step_time")) << " (compute "
      << secondsText(number(predicted, "compute_time")) << ", exposed communication "
      << secondsText(number(predicted, "exposed_comm_time")) << ")\n\n";
+  printSearch(report, os);
   printMemory(*report.getArray("memory"), os);
   os << "\n";
   printCollectives(*report.getArray("collectives"), os);

@@ -1,6 +1,7 @@
 //===- AutodiffPass.cpp - from a model to its steps -----------------------===//
 
 #include "passes/autodiff/AutodiffPass.h"
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
 #include "dialects/nn/Utils/DeadCode.h"
 #include "passes/autodiff/StepBuilder.h"
@@ -66,6 +67,7 @@ FailureOr<passes::TrainingOptions> Autodiff::parseTraining() {
     return failure();
   training.optimizer = *made;
   training.clipNorm = clipNorm;
+  training.pairs = pairs;
   if (!(clipNorm >= 0) || !std::isfinite(clipNorm))
     return emitError() << "clip-norm must be a positive number, or 0 for no clipping; got "
                        << double(clipNorm);

@@ -60,6 +60,9 @@ def AutodiffPass : Pass<"autodiff", "::mlir::ModuleOp"> {
     }
     ```
 
+    With `pairs`, a `dist.alike` stands for each value of the forward pass and its gradient, where both remain in use: a
+    hint for a planner.
+
     Common subexpressions and dead code are removed. The model's name stays in the module's attribute
     `nn.model_name`.
   }];
@@ -68,9 +71,11 @@ def AutodiffPass : Pass<"autodiff", "::mlir::ModuleOp"> {
     Option<"optimizer", "optimizer", "std::string", /*default=*/"\"sgd\"", "How parameters move in training">,
     ListOption<"hyperparameters", "hyperparameters", "std::string", "Of the optimizer, as name=value">,
     Option<"clipNorm", "clip-norm", "double", /*default=*/"0.0",
-           "Largest norm of all gradients together; 0 does not clip">
+           "Largest norm of all gradients together; 0 does not clip">,
+    Option<"pairs", "pairs", "bool", /*default=*/"false",
+           "State with dist.alike which value is the gradient of which, for a planner">
   ];
-  let dependentDialects = ["::pdc::nn::NNDialect"];
+  let dependentDialects = ["::pdc::nn::NNDialect", "::pdc::dist::DistDialect"];
 }
 
 #endif // PDC_PASSES_AUTODIFF_AUTODIFFPASS_TD

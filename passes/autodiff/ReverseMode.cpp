@@ -2,6 +2,7 @@
 
 #include "passes/autodiff/ReverseMode.h"
 #include "dialects/nn/IR/NN.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -14,6 +15,7 @@ public:
       : builder(builder), nameOf(nameOf) {}
 
   FailureOr<SmallVector<Value>> run(Value loss, ValueRange sources);
+  const llvm::MapVector<Value, Value> &getGradients() const { return gradients; }
 
 private:
   SmallVector<Operation *> markActive(Value loss, ValueRange sources);
@@ -23,8 +25,9 @@ private:
 
   OpBuilder &builder;
   function_ref<std::string(Value)> nameOf;
-  DenseMap<Value, Value> sourceOf;  // of a value that depends on a source: one such source
-  DenseMap<Value, Value> gradients; // of the loss with respect to a value, as far as they have been added up
+  DenseMap<Value, Value> sourceOf; // of a value that depends on a source: one such source
+  llvm::MapVector<Value, Value>
+      gradients; // of the loss with respect to a value, as far as they have been added up
 };
 
 /// Gradients pass through floating-point values only.
@@ -109,6 +112,12 @@ FailureOr<SmallVector<Value>> ReverseMode::run(Value loss, ValueRange sources) {
 }
 
 FailureOr<SmallVector<Value>> passes::buildGradients(OpBuilder &builder, Value loss, ValueRange sources,
-                                                     function_ref<std::string(Value)> nameOf) {
-  return ReverseMode(builder, nameOf).run(loss, sources);
+                                                     function_ref<std::string(Value)> nameOf,
+                                                     function_ref<void(Value, Value)> onGradient) {
+  ReverseMode reverse(builder, nameOf);
+  FailureOr<SmallVector<Value>> result = reverse.run(loss, sources);
+  if (succeeded(result) && onGradient)
+    for (auto [value, gradient] : reverse.getGradients())
+      onGradient(value, gradient);
+  return result;
 }

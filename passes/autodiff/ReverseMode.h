@@ -15,11 +15,14 @@ namespace pdc::passes {
 /// added as soon as each exists, so that a gradient is complete, and the values it was made from are dead, as
 /// early as possible.
 ///
+/// `onGradient`, where given, is called with each value and its complete gradient, values that are computed later first.
+///
 /// Fails with an error that names the op where the loss depends on a source through an op without a gradient.
 /// `nameOf` names a source for that message. Leaves ops that nothing uses.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>
 buildGradients(mlir::OpBuilder &builder, mlir::Value loss, mlir::ValueRange sources,
-               llvm::function_ref<std::string(mlir::Value)> nameOf);
+               llvm::function_ref<std::string(mlir::Value)> nameOf,
+               llvm::function_ref<void(mlir::Value, mlir::Value)> onGradient = {});
 
 } // namespace pdc::passes
 

@@ -1,6 +1,7 @@
 //===- StepBuilder.cpp - one step of a model ------------------------------===//
 
 #include "passes/autodiff/StepBuilder.h"
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/Utils/DeadCode.h"
 #include "dialects/nn/Utils/Initializers.h"
 #include "dialects/nn/Utils/Labels.h"
@@ -155,7 +156,13 @@ LogicalResult StepBuilder::addGradients(bool warnUnused) {
         ->getName()
         .str();
   };
-  auto gradients = buildGradients(builder, modelReturn->getOperand(0), sources, nameOf);
+  // The summands of a sum share their gradient with it: it is the sum's, or all three would be laid out alike.
+  DenseSet<Value> paired;
+  auto keepPair = [&](Value value, Value gradient) {
+    if (options.pairs && paired.insert(gradient).second)
+      pairs.emplace_back(value, gradient);
+  };
+  auto gradients = buildGradients(builder, modelReturn->getOperand(0), sources, nameOf, keepPair);
   if (failed(gradients))
     return failure();
   for (auto [parameter, gradient] : llvm::zip_equal(parameters, *gradients)) {
@@ -257,8 +264,33 @@ void StepBuilder::addTrainingResults() {
       addResult(state.update, "state", state.getName());
 }
 
+/// As ops, so that common subexpressions may be replaced under them.
+void StepBuilder::statePairs() {
+  for (auto [value, gradient] : pairs)
+    if (value != gradient)
+      dist::AlikeOp::create(builder, value.getLoc(), value, gradient);
+}
+
+/// A pair keeps its values alive: drops those of which one has no other use (and what then has none).
+void StepBuilder::dropUselessPairs() {
+  auto isUsed = [](Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) { return !isa<dist::AlikeOp>(user); });
+  };
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (dist::AlikeOp pair : llvm::make_early_inc_range(body->getOps<dist::AlikeOp>()))
+      if (!isUsed(pair.getValue()) || !isUsed(pair.getOther())) {
+        pair.erase();
+        changed = true;
+      }
+    nn::eraseDeadOps(*body);
+  }
+}
+
 /// Returns the results, removes what they do not need, and gives the step its type.
 void StepBuilder::finish(nn::StepOp step) {
+  statePairs();
   nn::ReturnOp::create(builder, model.getLoc(), results);
   auto resultTypes =
       llvm::to_vector(ValueRange(results).getTypes()); // the values may not outlive what follows
@@ -267,6 +299,7 @@ void StepBuilder::finish(nn::StepOp step) {
   DominanceInfo dominance(step);
   eliminateCommonSubExpressions(rewriter, dominance, step);
   nn::eraseDeadOps(*body);
+  dropUselessPairs();
 
   bool differentiates = mode == StepMode::Train || mode == StepMode::Gradient;
   llvm::BitVector unused(body->getNumArguments());

@@ -13,6 +13,7 @@ enum class StepMode { Train, Gradient, Evaluate, Infer };
 struct TrainingOptions {
   Optimizer optimizer;
   double clipNorm = 0; // largest global norm of the gradients; 0: not clipped
+  bool pairs = false;  // state with dist.alike which value is the gradient of which
 };
 
 /// "train", "gradient", "evaluate", "infer".
@@ -58,6 +59,8 @@ private:
   void addModelResults();
   void addTrainingResults();
   void finish(pdc::nn::StepOp step);
+  void statePairs();
+  void dropUselessPairs();
 
   pdc::nn::ModelOp model;
   StepMode mode;
@@ -69,6 +72,7 @@ private:
   llvm::SmallVector<mlir::DictionaryAttr> resultAttributes;
   llvm::SmallVector<Variable> parameters;
   llvm::SmallVector<Variable> states;
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> pairs; // values and their gradients
   mlir::Value learningRate;
   mlir::Value step;
   mlir::Value gradientNorm;

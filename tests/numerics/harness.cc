@@ -38,8 +38,7 @@ Compilation Compile(const Job& job) {
   pipeline::CompileOptions options = job.options;
   options.batch = job.batch;
   options.ranks = job.ranks;
-  options.parallel = plan::ParallelSpec{};
-  options.parallel.data = job.ranks;
+  options.parallel = llvm::cantFail(plan::parseParallelSpec(job.parallel, job.ranks));
   options.workspaceBytes = [](const program::InstructionT& instruction, int threads) -> llvm::Expected<int64_t> {
     auto bytes = kernels::WorkspaceBytes(instruction, threads);
     if (bytes.ok()) return *bytes;

@@ -30,12 +30,13 @@ struct Job {
   std::string model;  // path, or the text of a model if it contains a newline
   int64_t batch = 1;
   int ranks = 1;
+  std::string parallel = "data";  // as --parallel says it
   int steps = 1;
   double learning_rate = 1e-3;
   uint64_t parameter_seed = 42;
   uint64_t data_seed = 7;
   std::map<std::string, Field> fields;  // by the name of the model's argument; normal where not named
-  pipeline::CompileOptions options;     // batch, ranks and parallel are set from the above
+  pipeline::CompileOptions options;     // batch, ranks, cluster and parallel are set from the above
   bool gradients = false;               // also run the gradient program before each step
   // Writes a plan (a mesh of `ranks` ranks and layouts) into the module's steps; an error, or nothing. Empty: the batch
   // is split.

@@ -17,7 +17,6 @@ class App;
 
 namespace pdc::tool {
 
-
 /// What main() runs after the command line is read.
 using Action = std::function<int()>;
 
@@ -25,6 +24,8 @@ using Action = std::function<int()>;
 void addCompileCommand(CLI::App &app, Action &action);
 /// pdc plan EXE
 void addPlanCommand(CLI::App &app, Action &action);
+/// pdc compare MODEL
+void addCompareCommand(CLI::App &app, Action &action);
 /// pdc profile, under mpiexec
 void addProfileCommand(CLI::App &app, Action &action);
 /// Commands of the interface that this version answers with "not supported yet".

@@ -4,15 +4,16 @@
 #include "compiler/codegen/executable/ExecutableWriter.h"
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/Compiler.h"
+#include "compiler/pipeline/PlanFile.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "runtime/base/file_uses.h"
 #include "runtime/base/number_checks.h"
 #include "runtime/kernels/library.h"
 #include "tools/pdc/Commands.h"
+#include "tools/pdc/ModelFile.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
@@ -31,8 +32,9 @@ struct Arguments {
   std::optional<int64_t> ranks;
   uint64_t memoryLimit = 0, bucketBytes = 25'000'000;
   pipeline::CompileOptions options;
+  std::string layout, planIn, planOut;
   // Accepted so that they answer "not supported yet" rather than "unknown option".
-  std::string schedule, costModel, layout, search, planIn, planOut;
+  std::string schedule;
   int64_t microBatches = 1;
 };
 
@@ -46,33 +48,9 @@ std::string unsupported(const Arguments &arguments) {
   if (arguments.microBatches != 1)
     return "--micro-batches=" + std::to_string(arguments.microBatches) +
            " is not supported yet: it comes with pipelines";
-  for (const auto &[option, value] : {std::pair("--schedule", &arguments.schedule),
-                                      {"--cost-model", &arguments.costModel},
-                                      {"--layout", &arguments.layout},
-                                      {"--search", &arguments.search},
-                                      {"--plan-in", &arguments.planIn},
-                                      {"--plan-out", &arguments.planOut}})
-    if (std::string message = given(option, *value); !message.empty())
-      return message;
+  if (!arguments.schedule.empty())
+    return given("--schedule", arguments.schedule) + ": it comes with pipelines";
   return "";
-}
-
-/// Parses the model with diagnostics that show the line of the file; text only: the bytecode reader is not
-/// made for files from outside.
-mlir::OwningOpRef<mlir::ModuleOp> parseModel(const std::string &path, llvm::SourceMgr &sources,
-                                             mlir::MLIRContext &context) {
-  std::string error;
-  auto file = mlir::openInputFile(path, &error);
-  if (!file) {
-    fail(error);
-    return nullptr;
-  }
-  if (file->getBuffer().starts_with("ML\xefR")) {
-    fail(path + ": this is MLIR bytecode; give the model as text");
-    return nullptr;
-  }
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  return mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
 }
 
 int writeText(const std::string &path, const std::string &text) {
@@ -124,6 +102,50 @@ llvm::Error chooseRanks(Arguments &arguments) {
   return llvm::Error::success();
 }
 
+/// What the plan is made for and by. False after an error was told.
+bool readPlanning(Arguments &arguments) {
+  pipeline::CompileOptions &options = arguments.options;
+  auto tell = [](llvm::Error error) {
+    fail(llvm::toString(std::move(error)));
+    return false;
+  };
+  if (!arguments.planIn.empty()) {
+    if (arguments.parallel != "auto" || !arguments.layout.empty())
+      return fail("--plan-in states the plan: --parallel and --layout have nothing to say beside it"), false;
+    std::string error;
+    auto file = mlir::openInputFile(arguments.planIn, &error);
+    if (!file)
+      return fail(error), false;
+    options.plan = file->getBuffer().str();
+    options.planName = arguments.planIn;
+    mlir::DialectRegistry registry;
+    pipeline::registerDialects(registry);
+    mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+    auto plan = pipeline::parsePlan(options.plan, options.planName, &context);
+    auto ranks = plan ? pipeline::ranksOfPlan(*plan) : mlir::FailureOr<int64_t>(mlir::failure());
+    if (mlir::failed(ranks))
+      return false;
+    if (arguments.ranks && *arguments.ranks != *ranks)
+      return fail("--ranks=" + std::to_string(*arguments.ranks) + ", but the plan " + arguments.planIn +
+                  " is for " + std::to_string(*ranks) + " ranks"),
+             false;
+    arguments.ranks = *ranks;
+  }
+  if (llvm::Error error = chooseRanks(arguments))
+    return tell(std::move(error));
+  auto parallel = plan::parseParallelSpec(arguments.parallel, options.ranks);
+  if (!parallel)
+    return tell(parallel.takeError());
+  options.parallel = *parallel;
+  if (!arguments.layout.empty()) {
+    auto rules = plan::parseLayoutRules(arguments.layout);
+    if (!rules)
+      return tell(rules.takeError());
+    options.layoutRules = std::move(*rules);
+  }
+  return true;
+}
+
 int compile(Arguments &arguments) {
   if (std::string message = unsupported(arguments); !message.empty())
     return fail(message);
@@ -142,22 +164,19 @@ int compile(Arguments &arguments) {
   }
 
   if (std::string message = base::FindOverwrite(
-          {{"MODEL", arguments.model}}, {{"-o", arguments.output}, {"--report", arguments.reportPath}});
+          {{"MODEL", arguments.model}, {"--plan-in", arguments.planIn}, {"--cluster", arguments.cluster}},
+          {{"-o", arguments.output}, {"--report", arguments.reportPath}, {"--plan-out", arguments.planOut}});
       !message.empty())
     return fail(message);
 
   pipeline::CompileOptions &options = arguments.options;
-  if (llvm::Error error = chooseRanks(arguments))
-    return fail(llvm::toString(std::move(error)));
   if (arguments.batch > 0)
     options.batch = arguments.batch;
   options.mode = arguments.mode == "infer" ? pipeline::Mode::Infer : pipeline::Mode::Train;
   options.bucketBytes = static_cast<int64_t>(arguments.bucketBytes);
   options.memoryLimitBytes = static_cast<int64_t>(arguments.memoryLimit);
-  auto parallel = plan::parseParallelSpec(arguments.parallel, options.ranks);
-  if (!parallel)
-    return fail(llvm::toString(parallel.takeError()));
-  options.parallel = *parallel;
+  if (!readPlanning(arguments))
+    return 1;
   options.workspaceBytes = [](const program::InstructionT &instruction,
                               int threads) -> llvm::Expected<int64_t> {
     auto bytes = kernels::WorkspaceBytes(instruction, threads);
@@ -186,6 +205,8 @@ int compile(Arguments &arguments) {
   // First what is asked for beside the executable: where that fails, there is no executable either.
   if (!arguments.reportPath.empty() && writeText(arguments.reportPath, compiled->report) != 0)
     return 1;
+  if (!arguments.planOut.empty() && writeText(arguments.planOut, compiled->plan) != 0)
+    return 1;
   if (llvm::Error error = codegen::writeExecutable(embeddedLauncher(), compiled->payload, arguments.output))
     return fail(llvm::toString(std::move(error)));
   return 0;
@@ -206,10 +227,6 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
       ->check(base::Positive());
   app.add_option("--ranks", a.ranks, "Ranks that the executable runs on (1; with --cluster, one a device)")
       ->check(base::Between(1, 65536));
-  app.add_option("--cluster", a.cluster,
-                 "What the plan is for: local, another preset, or a cluster file (docs/planning.md)");
-  app.add_option("--parallel", a.parallel,
-                 "How to split the work: data, or data=N (auto: only with one rank)");
   app.add_option("--precision", o.precision, "Of activations and compute; parameters stay f32")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
@@ -258,6 +275,33 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
       ->check(base::NonnegativeReal())
       ->capture_default_str();
 
+  auto *planning = app.add_option_group("Plan");
+  planning
+      ->add_option(
+          "--cluster", a.cluster,
+          "What the plan is made for: a preset such as lassen or dgx_h100:nodes=4, or a cluster file "
+          "(docs/planning.md)");
+  planning
+      ->add_option(
+          "--parallel", a.parallel,
+          "How to split the work: auto (searched), data, zero1, zero2, zero3, tensor, or a list such as "
+          "data=2,tensor=4,zero=1, whose layouts are searched within that")
+      ->capture_default_str();
+  planning->add_option(
+      "--layout", a.layout,
+      "Layout rules dim:axis,...: named dimensions are split over these axes (data, tensor), the rest "
+      "is searched");
+  planning
+      ->add_option("--cost-model", o.costModel,
+                   "What the search minimizes: native, or alpa, pipedream, piper")
+      ->capture_default_str();
+  planning
+      ->add_option("--search", o.search,
+                   "exact, mcmc, ilp or random; with settings: mcmc:proposals=100000,seed=1")
+      ->capture_default_str();
+  planning->add_option("--plan-out", a.planOut, "Also write the plan, text that --plan-in reads");
+  planning->add_option("--plan-in", a.planIn, "Compile this plan, written by --plan-out and perhaps edited");
+
   auto *inspect = app.add_option_group("Inspection");
   inspect->add_option("--to", a.to,
                       "Stop after a phase and print it: model, specialized, step, plan, partitioned, fused, "
@@ -268,11 +312,6 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
   toCome->add_option("--backend", a.backend, "cpu; cuda is to come");
   toCome->add_option("--micro-batches", a.microBatches, "Micro-batches of a step");
   toCome->add_option("--schedule", a.schedule, "Pipeline schedule");
-  toCome->add_option("--cost-model", a.costModel, "Cost model of the search");
-  toCome->add_option("--layout", a.layout, "Layout rules dim:axis,...");
-  toCome->add_option("--search", a.search, "Search algorithm");
-  toCome->add_option("--plan-in", a.planIn, "Compile this plan");
-  toCome->add_option("--plan-out", a.planOut, "Write the plan");
 
   app.callback([arguments, model, &action] {
     if (model->count() > 0)

@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
   Action action;
   addCompileCommand(app, action);
   addPlanCommand(app, action);
+  addCompareCommand(app, action);
   addProfileCommand(app, action);
   addCommandsToCome(app, action);
 

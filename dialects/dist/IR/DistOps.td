@@ -110,6 +110,19 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   let hasVerifier = 1;
 }
 
+def Dist_AlikeOp : Dist_Op<"alike", [SameTypeOperands]> {
+  let summary = "A hint for planners: two values are best laid out alike";
+  let description = [{
+    ```mlir
+    dist.alike %x, %dx : tensor<16x128xf32>
+    ```
+    `autodiff` can state it for a value and its gradient. A planner that searches layouts takes one decision for both,
+    which makes the search small, and removes the op. It says nothing about the values themselves.
+  }];
+  let arguments = (ins Dist_Tensor:$value, Dist_Tensor:$other);
+  let assemblyFormat = "$value `,` $other attr-dict `:` type($value)";
+}
+
 class Dist_CollectiveOp<string mnemonic, list<Trait> traits = []> : Dist_Op<mnemonic, traits # [
     Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 

@@ -1,0 +1,93 @@
+//===- PlanFile.cpp - plans that a person keeps or edits ------------------===//
+
+#include "compiler/pipeline/PlanFile.h"
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/nn/IR/NN.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/bias/BiasPasses.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace pdc;
+
+/// Leaves what is computed and removes how it is split.
+static void removeLayouts(nn::StepOp step) {
+  auto *context = step.getContext();
+  step->removeAttr(dist::kMeshAttr);
+  for (unsigned i = 0; i < step.getNumArguments(); ++i)
+    step.removeArgAttr(i, StringAttr::get(context, dist::kLayoutAttr));
+  for (unsigned i = 0; i < step.getNumResults(); ++i)
+    step.removeResultAttr(i, StringAttr::get(context, dist::kLayoutAttr));
+  for (Operation &op : llvm::make_early_inc_range(step.getBody().front())) {
+    op.removeAttr(dist::kLayoutsAttr);
+    if (isa<dist::AlikeOp>(op)) {
+      op.erase();
+    } else if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
+      reshard.replaceAllUsesWith(reshard.getInput());
+      reshard.erase();
+    }
+  }
+}
+
+/// The module without layouts, biases standing alone as a search leaves them.
+static FailureOr<OwningOpRef<ModuleOp>> withoutLayouts(ModuleOp module) {
+  OwningOpRef<ModuleOp> bare(module.clone());
+  for (nn::StepOp step : bare->getOps<nn::StepOp>())
+    removeLayouts(step);
+  PassManager passes(module.getContext());
+  passes.addPass(passes::createExposeBiasPass());
+  if (failed(passes.run(*bare)))
+    return failure();
+  return bare;
+}
+
+static SmallVector<std::string> linesOf(nn::StepOp step) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  step.print(os, OpPrintingFlags().useLocalScope());
+  SmallVector<StringRef> lines;
+  StringRef(text).split(lines, '\n');
+  return SmallVector<std::string>(lines.begin(), lines.end());
+}
+
+OwningOpRef<ModuleOp> pipeline::parsePlan(StringRef text, StringRef fileName, MLIRContext *context) {
+  // With the plan's own lines in messages.
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, fileName), llvm::SMLoc());
+  SourceMgrDiagnosticHandler diagnostics(sources, context, llvm::errs());
+  return parseSourceFile<ModuleOp>(sources, ParserConfig(context));
+}
+
+FailureOr<int64_t> pipeline::ranksOfPlan(ModuleOp plan) {
+  auto meshes = llvm::to_vector(plan.getOps<dist::MeshOp>());
+  if (meshes.size() != 1)
+    return plan.emitError("expected a plan with one dist.mesh, found ") << meshes.size();
+  return meshes.front().getNumRanks();
+}
+
+LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
+  FailureOr<OwningOpRef<ModuleOp>> expectedModule = withoutLayouts(module),
+                                   foundModule = withoutLayouts(plan);
+  if (failed(expectedModule) || failed(foundModule))
+    return failure();
+  for (nn::StepOp step : (*expectedModule)->getOps<nn::StepOp>()) {
+    auto planned = (*foundModule)->lookupSymbol<nn::StepOp>(step.getSymName());
+    if (!planned)
+      return plan.emitError("is a plan for another model or mode: it has no step @") << step.getSymName();
+    SmallVector<std::string> expected = linesOf(step), found = linesOf(planned);
+    for (size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
+      StringRef want = i < expected.size() ? StringRef(expected[i]).trim() : "the end",
+                have = i < found.size() ? StringRef(found[i]).trim() : "the end";
+      if (want != have)
+        return plan.emitError("is a plan for another model, batch, precision or optimizer: in step @")
+               << step.getSymName() << ", without layouts, expected\n  " << want << "\nfound\n  " << have;
+    }
+  }
+  for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))
+    step.erase();
+  for (Operation &op : llvm::make_early_inc_range(*plan.getBody()))
+    if (isa<nn::StepOp, dist::MeshOp>(op))
+      op.moveBefore(module.getBody(), module.getBody()->end());
+  return success();
+}

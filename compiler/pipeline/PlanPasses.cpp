@@ -1,0 +1,83 @@
+//===- PlanPasses.cpp - where the layouts of a module come from ---------------===//
+
+#include "compiler/pipeline/PlanPasses.h"
+#include "compiler/machine/ClusterFile.h"
+#include "compiler/pipeline/PlanFile.h"
+#include "dialects/dist/IR/Dist.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::pipeline;
+
+namespace {
+
+struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PlanSearch)
+  PlanSearch(const CompileOptions &options, plan::SearchOutcome &outcome)
+      : options(options), outcome(outcome) {}
+
+  StringRef getArgument() const override { return "plan-search"; }
+  StringRef getDescription() const override { return "Chooses the layouts of all values"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<dist::DistDialect>();
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    machine::Cluster cluster = options.cluster ? *options.cluster : machine::local(options.ranks);
+    auto costs = cost::makeCostModel(options.costModel, cluster, options.threads);
+    if (!costs)
+      return fail(module, costs.takeError());
+    auto method = plan::makeSearchMethod(options.search);
+    if (!method)
+      return fail(module, method.takeError());
+    plan::SearchRequest request{cluster,     **costs, options.ranks,     options.parallel,
+                                options.layoutRules, {},      std::move(*method)};
+    if (options.memoryLimitBytes > 0)
+      request.memoryLimitBytes = options.memoryLimitBytes;
+    auto found = plan::searchLayouts(module, request);
+    if (failed(found))
+      return signalPassFailure();
+    outcome = std::move(*found);
+  }
+
+private:
+  void fail(ModuleOp module, llvm::Error error) {
+    module.emitError(llvm::toString(std::move(error)));
+    signalPassFailure();
+  }
+
+  const CompileOptions &options;
+  plan::SearchOutcome &outcome;
+};
+
+struct ReadPlan : PassWrapper<ReadPlan, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReadPlan)
+  explicit ReadPlan(const CompileOptions &options) : options(options) {}
+
+  StringRef getArgument() const override { return "read-plan"; }
+  StringRef getDescription() const override { return "Takes the layouts of a plan file"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<dist::DistDialect>();
+  }
+
+  void runOnOperation() override {
+    OwningOpRef<ModuleOp> plan = parsePlan(options.plan, options.planName, &getContext());
+    if (!plan || failed(takePlan(getOperation(), *plan)))
+      return signalPassFailure();
+  }
+
+private:
+  const CompileOptions &options;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> pipeline::createReadPlanPass(const CompileOptions &options) {
+  return std::make_unique<ReadPlan>(options);
+}
+
+std::unique_ptr<Pass> pipeline::createPlanSearchPass(const CompileOptions &options,
+                                                     plan::SearchOutcome &outcome) {
+  return std::make_unique<PlanSearch>(options, outcome);
+}

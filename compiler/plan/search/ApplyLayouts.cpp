@@ -1,0 +1,121 @@
+//===- ApplyLayouts.cpp - a plan's decisions, written into the IR ---------===//
+
+#include "compiler/plan/search/ApplyLayouts.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::plan;
+using dist::LayoutAttr;
+
+namespace {
+
+class Application {
+public:
+  Application(nn::StepOp step, const SearchSpace &space, ArrayRef<uint32_t> choices, dist::MeshOp mesh)
+      : step(step), space(space), choices(choices), mesh(mesh), b(step.getContext()) {}
+
+  void run() {
+    Block &body = step.getBody().front();
+    for (auto pair : llvm::make_early_inc_range(body.getOps<dist::AlikeOp>()))
+      pair.erase();
+    step->setAttr(dist::kMeshAttr, FlatSymbolRefAttr::get(mesh));
+    for (BlockArgument argument : body.getArguments())
+      layouts[argument] = space.layoutOf(argument, choices);
+    for (BlockArgument argument : body.getArguments())
+      step.setArgAttr(argument.getArgNumber(), dist::kLayoutAttr, layouts[argument]);
+    Operation *loss = lossOp();
+    for (Operation &op : llvm::make_early_inc_range(body)) {
+      if (space.hasSplit(&op))
+        splitOp(&op);
+      else if (op.hasTrait<OpTrait::IsTerminator>())
+        writeResults(&op);
+      // What was resharded for the forward pass is not kept for the backward pass.
+      if (&op == loss)
+        shared.clear();
+    }
+  }
+
+private:
+  Operation *lossOp() {
+    Operation *terminator = step.getBody().front().getTerminator();
+    for (auto [index, operand] : llvm::enumerate(terminator->getOperands()))
+      if (nameOfResult(step, index).role == "loss")
+        return operand.getDefiningOp();
+    return nullptr;
+  }
+
+  void setLayouts(Operation *op, ArrayRef<LayoutAttr> results) {
+    if (llvm::all_of(results, [](LayoutAttr layout) { return layout.isReplicated(); }))
+      return;
+    op->setAttr(dist::kLayoutsAttr, b.getArrayAttr(SmallVector<Attribute>(results.begin(), results.end())));
+  }
+
+  Value reshard(Value value, LayoutAttr to) {
+    auto op = dist::ReshardOp::create(b, value.getLoc(), value.getType(), value);
+    // Also where it is replicated: a reshard states what it makes.
+    op->setAttr(dist::kLayoutsAttr, b.getArrayAttr({to}));
+    return op;
+  }
+
+  /// `value` in the layout `want`, for an op at the builder's place.
+  Value inLayout(Value value, LayoutAttr want) {
+    LayoutAttr have = layouts.lookup(value);
+    if (have == want)
+      return value;
+    Value &known = shared[{value, want}];
+    if (!known)
+      known = reshard(value, want);
+    return known;
+  }
+
+  void splitOp(Operation *op) {
+    const passes::OpSplit &split = space.splitOf(op, choices);
+    SmallVector<LayoutAttr> chosen;
+    for (Value result : op->getResults())
+      chosen.push_back(space.layoutOf(result, choices));
+    b.setInsertionPoint(op);
+    for (auto [operand, want] : llvm::zip(op->getOpOperands(), split.layouts.operands))
+      operand.set(inLayout(operand.get(), want));
+    setLayouts(op, split.layouts.results);
+    b.setInsertionPointAfter(op);
+    for (auto [result, gives, wants] : llvm::zip(op->getResults(), split.layouts.results, chosen)) {
+      layouts[result] = wants;
+      if (gives == wants)
+        continue;
+      Value changed = reshard(result, wants);
+      result.replaceAllUsesExcept(changed, changed.getDefiningOp());
+      layouts[changed] = wants;
+    }
+  }
+
+  void writeResults(Operation *terminator) {
+    b.setInsertionPoint(terminator);
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      unsigned index = operand.getOperandNumber();
+      StepValueName name = nameOfResult(step, index);
+      // What persists lies as the argument whose next value it is; the rest as it is.
+      LayoutAttr want = layouts.lookup(operand.get());
+      for (BlockArgument argument : step.getBody().front().getArguments())
+        if (nameOfArgument(step, argument.getArgNumber()) == name)
+          want = layouts.lookup(argument);
+      operand.set(inLayout(operand.get(), want));
+      step.setResultAttr(index, dist::kLayoutAttr, want);
+    }
+  }
+
+  nn::StepOp step;
+  const SearchSpace &space;
+  ArrayRef<uint32_t> choices;
+  dist::MeshOp mesh;
+  OpBuilder b;
+  DenseMap<Value, LayoutAttr> layouts; // of values as later ops see them
+  llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> shared;
+};
+
+} // namespace
+
+void plan::applyLayouts(nn::StepOp step, const SearchSpace &space, ArrayRef<uint32_t> choices,
+                        dist::MeshOp mesh) {
+  Application(step, space, choices, mesh).run();
+}

@@ -1,0 +1,18 @@
+//===- ApplyLayouts.h - a plan's decisions, written into the IR -*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_SEARCH_APPLYLAYOUTS_H
+#define PDC_COMPILER_PLAN_SEARCH_APPLYLAYOUTS_H
+
+#include "compiler/plan/search/SearchSpace.h"
+
+namespace pdc::plan {
+
+/// Writes `choices` into the step: its mesh, the layouts of its arguments, results and ops, and a dist.reshard wherever
+/// an op wants an operand or gives a result in another layout than the value's. Uses of one value in one layout
+/// share a reshard, but not the backward pass with the forward pass: what is gathered twice need not be kept.
+/// Removes the hints for planners.
+void applyLayouts(nn::StepOp step, const SearchSpace &space, llvm::ArrayRef<uint32_t> choices,
+                  dist::MeshOp mesh);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_SEARCH_APPLYLAYOUTS_H

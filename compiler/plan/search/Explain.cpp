@@ -1,0 +1,127 @@
+//===- Explain.cpp - why a plan is as it is -------------------------------===//
+
+#include "compiler/plan/search/Explain.h"
+#include "compiler/plan/problem/RunnerUps.h"
+#include "dialects/nn/Utils/Labels.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::plan;
+using dist::LayoutAttr;
+
+std::string plan::describeLayout(LayoutAttr layout) {
+  if (layout.isReplicated())
+    return "whole";
+  std::string text = "[";
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(llvm::seq<int64_t>(0, layout.getRank()), os, [&](int64_t dim) {
+    if (!layout.isSplit(dim))
+      os << "-";
+    else
+      llvm::interleave(layout.getAxes(dim).getAsValueRange<StringAttr>(), os, "*");
+  });
+  os << "]";
+  if (layout.isPartial()) {
+    os << " partial over ";
+    llvm::interleave(layout.getSum().getAsValueRange<StringAttr>(), os, "*");
+    llvm::interleave(layout.getMax().getAsValueRange<StringAttr>(), os, "*");
+  }
+  return text;
+}
+
+/// "rows over data, n over tensor"
+static std::string describeSplit(Operation *op, const passes::OpSplit &split, dist::MeshOp mesh) {
+  auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
+  if (!shardable)
+    return "whole";
+  std::string text;
+  nn::ShardingRule rule = shardable.getShardingRule();
+  for (auto [factor, axes] : llvm::zip(rule.factors, split.factorAxes))
+    for (int64_t axis : axes)
+      text += (text.empty() ? "" : ", ") + factor.name + " over " +
+              cast<StringAttr>(mesh.getAxisNames()[axis]).str();
+  return text.empty() ? "whole" : text;
+}
+
+namespace {
+/// The axes by name, and where they split.
+struct Usage {
+  llvm::StringSet<> batch, parameters, gradients, states;
+  int64_t batchParts = 1;
+};
+} // namespace
+
+static void addAxes(LayoutAttr layout, llvm::StringSet<> &axes) {
+  for (int64_t dim = 0; dim < layout.getRank(); ++dim)
+    for (StringRef axis : layout.getAxes(dim).getAsValueRange<StringAttr>())
+      axes.insert(axis);
+}
+
+ParallelSpec plan::describeParallelism(nn::StepOp step, const ParallelSpec &asked, int64_t ranks) {
+  if (!asked.isSearched)
+    return asked;
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
+      step, step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr));
+  Usage usage;
+  for (unsigned index = 0; index < step.getNumArguments(); ++index) {
+    auto layout = step.getArgAttrOfType<LayoutAttr>(index, dist::kLayoutAttr);
+    StringRef role = nameOfArgument(step, index).role;
+    if (role == "input" && layout.getRank() > 0) {
+      for (StringRef axis : layout.getAxes(0).getAsValueRange<StringAttr>())
+        usage.batch.insert(axis);
+      usage.batchParts = std::max(usage.batchParts, mesh.getParts(layout.getAxes(0)));
+    } else if (role == "parameter") {
+      addAxes(layout, usage.parameters);
+    } else if (role == "optimizer_state") {
+      addAxes(layout, usage.states);
+    }
+  }
+  auto overBatch = [&](const llvm::StringSet<> &axes) {
+    return llvm::any_of(axes.keys(), [&](StringRef axis) { return usage.batch.contains(axis); });
+  };
+  ParallelSpec found;
+  found.isSearched = true;
+  found.data = usage.batchParts;
+  found.tensor = ranks / usage.batchParts;
+  found.zero = overBatch(usage.parameters) ? 3 : overBatch(usage.states) ? 2 : 0;
+  return found;
+}
+
+std::vector<Decision> plan::explainDecisions(nn::StepOp step, const SearchSpace &space,
+                                             const Solution &solution) {
+  std::vector<Decision> decisions;
+  std::vector<uint32_t> nodes;
+  auto mesh = space.getMesh();
+  std::vector<std::function<std::string(uint32_t)>> describe;
+  auto add = [&](std::string what, uint32_t node, std::function<std::string(uint32_t)> text) {
+    if (space.getProblem().numChoices(node) < 2)
+      return;
+    decisions.push_back({std::move(what), text(solution.choices[node]), "", 0});
+    nodes.push_back(node);
+    describe.push_back(std::move(text));
+  };
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    StepValueName name = nameOfArgument(step, argument.getArgNumber());
+    if (name.role != "parameter" && name.role != "input")
+      continue;
+    size_t index = space.getClasses().classOf(argument);
+    add("layout of " + name.role.str() + " " + name.name.str(), space.nodeOfClass(index),
+        [&space, index](uint32_t choice) { return describeLayout(space.domainOfClass(index)[choice]); });
+  }
+  for (Operation &op : step.getBody().front())
+    if (space.hasSplit(&op) && isa<nn::LibraryOpInterface>(op)) {
+      StringRef label = nn::getLabel(op.getLoc());
+      add("split of " + (label.empty() ? "" : label.str() + " ") + op.getName().stripDialect().str(),
+          space.nodeOfOp(&op), [&space, &op, mesh](uint32_t choice) {
+            return describeSplit(&op, space.splitsOf(&op)[choice], mesh);
+          });
+    }
+  std::vector<std::optional<RunnerUp>> runnerUps = findRunnerUps(space.getProblem(), solution);
+  for (auto [decision, node, text] : llvm::zip(decisions, nodes, describe))
+    if (const std::optional<RunnerUp> &runnerUp = runnerUps[node]) {
+      decision.runnerUp = text(runnerUp->choice);
+      decision.costDifferenceSeconds = runnerUp->extraSeconds;
+    }
+  return decisions;
+}

@@ -1,0 +1,192 @@
+//===- LayoutSearch.cpp - the best layouts of a model's steps -------------===//
+
+#include "compiler/plan/search/LayoutSearch.h"
+#include "compiler/plan/search/ApplyLayouts.h"
+#include "compiler/plan/search/Explain.h"
+#include "compiler/plan/search/SearchSpace.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::plan;
+
+static constexpr StringLiteral kMesh = "mesh";
+
+namespace {
+
+/// What was found on one mesh.
+struct MeshPlan {
+  MeshShape shape;
+  Solution solution;
+};
+
+class LayoutSearch {
+public:
+  LayoutSearch(ModuleOp module, const SearchRequest &request)
+      : module(module), request(request), rules(request.parallel, request.rules) {}
+
+  FailureOr<SearchOutcome> run() {
+    auto begin = std::chrono::steady_clock::now();
+    nn::StepOp deciding = findDecidingStep();
+    if (!deciding)
+      return module.emitError("has no nn.step to plan"), failure();
+    std::vector<MeshShape> meshes = request.method.meshSeed
+                                        ? std::vector{randomMesh(request.ranks, *request.method.meshSeed)}
+                                        : candidateMeshes(request.parallel, request.ranks);
+    if (failed(rules.check(deciding, meshes)))
+      return failure();
+    FailureOr<MeshPlan> best = findBestMesh(deciding, meshes);
+    if (failed(best))
+      return failure();
+    dist::MeshOp mesh = createMesh(best->shape);
+    mesh->moveBefore(&module.getBody()->front());
+    if (failed(plan(deciding, mesh, &best->solution)))
+      return failure();
+    rules.fix(deciding);
+    for (nn::StepOp step : module.getOps<nn::StepOp>())
+      if (step != deciding && failed(plan(step, mesh, nullptr)))
+        return failure();
+    finish(*best);
+    outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return outcome;
+  }
+
+private:
+  nn::StepOp findDecidingStep() {
+    nn::StepOp first;
+    for (nn::StepOp step : module.getOps<nn::StepOp>()) {
+      if (step.getKind() == "train")
+        return step;
+      if (!first)
+        first = step;
+    }
+    return first;
+  }
+
+  dist::MeshOp createMesh(const MeshShape &shape) {
+    OpBuilder b(module.getContext());
+    SmallVector<StringRef> names(shape.names.begin(), shape.names.end());
+    b.setInsertionPointToStart(module.getBody());
+    return dist::MeshOp::create(b, module.getLoc(), kMesh, b.getStrArrayAttr(names),
+                                b.getDenseI64ArrayAttr(shape.sizes));
+  }
+
+  /// The problem of a step on a mesh, solved.
+  FailureOr<Solution> solveStep(nn::StepOp step, SearchSpace &space) {
+    if (Value value = space.getImpossible())
+      return step.emitOpError("no layout is left for a value of type ")
+                 << value.getType() << ": --parallel and --layout ask for what its size does not allow",
+             failure();
+    Problem &problem = space.getProblem();
+    problem.memoryLimitBytes = request.memoryLimitBytes;
+    if (std::string error = checkProblem(problem); !error.empty())
+      return step.emitOpError("planning problem is malformed: ") << error, failure();
+    Solution solution = request.method.solve(problem);
+    if (std::string error = verifySolution(problem, solution); !error.empty())
+      return step.emitOpError("the search found a plan that is none: ") << error, failure();
+    return solution;
+  }
+
+  FailureOr<MeshPlan> findBestMesh(nn::StepOp step, ArrayRef<MeshShape> meshes) {
+    std::optional<MeshPlan> best;
+    outcome.lowerBoundSeconds = std::numeric_limits<double>::infinity();
+    for (const MeshShape &shape : meshes) {
+      dist::MeshOp mesh = createMesh(shape);
+      MeshCosts costs(request.cluster, request.costs, mesh);
+      rules.enter(step, mesh);
+      SearchSpace space(step, costs,
+                        [&](Value value, dist::LayoutAttr layout) { return rules.allows(value, layout); });
+      // A mesh that cannot keep the rules is no candidate; the last one tells why if none can.
+      bool isLast = &shape == &meshes.back() && !best;
+      if (space.getImpossible() && !isLast) {
+        mesh.erase();
+        continue;
+      }
+      FailureOr<Solution> solution = solveStep(step, space);
+      mesh.erase();
+      if (failed(solution))
+        return failure();
+      consider(best, shape, std::move(*solution));
+    }
+    if (best->solution.status == SolutionStatus::impossible)
+      return step.emitOpError("no plan keeps what --parallel and --layout ask for"), failure();
+    if (best->solution.status == SolutionStatus::overMemory)
+      return reportOverMemory(step, *best);
+    return std::move(*best);
+  }
+
+  void consider(std::optional<MeshPlan> &best, const MeshShape &shape, Solution solution) {
+    outcome.plansConsidered += solution.statistics.plansConsidered;
+    if (solution.status == SolutionStatus::found)
+      outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, solution.lowerBoundSeconds);
+    auto rank = [](const Solution &s) {
+      // What fits before what does not; then time, or for what does not fit memory.
+      return std::make_pair(static_cast<int>(s.status),
+                            s.status == SolutionStatus::found ? s.seconds : static_cast<double>(s.bytes));
+    };
+    if (!best || rank(solution) < rank(best->solution))
+      best = MeshPlan{shape, std::move(solution)};
+  }
+
+  LogicalResult reportOverMemory(nn::StepOp step, const MeshPlan &closest) {
+    InFlightDiagnostic error = step.emitOpError("no plan fits into ")
+                               << *request.memoryLimitBytes
+                               << " bytes a rank: the one that needs least needs " << closest.solution.bytes
+                               << ", " << closest.solution.bytes - *request.memoryLimitBytes << " more (mesh";
+    for (auto [name, size] : llvm::zip(closest.shape.names, closest.shape.sizes))
+      error << " " << name << "=" << size;
+    return error << "); use more ranks, a smaller batch or a larger --memory-limit";
+  }
+
+  /// Plans a step on the chosen mesh; `known` is the solution where it has been found already.
+  LogicalResult plan(nn::StepOp step, dist::MeshOp mesh, const Solution *known) {
+    MeshCosts costs(request.cluster, request.costs, mesh);
+    rules.enter(step, mesh);
+    SearchSpace space(step, costs,
+                      [&](Value value, dist::LayoutAttr layout) { return rules.allows(value, layout); });
+    std::optional<Solution> solved;
+    if (!known) {
+      FailureOr<Solution> solution = solveStep(step, space);
+      if (failed(solution))
+        return failure();
+      if (solution->status == SolutionStatus::impossible)
+        return step.emitOpError("no plan keeps the layouts of parameters, states and inputs in training");
+      solved = std::move(*solution);
+    }
+    const Solution &solution = known ? *known : *solved;
+    if (known) {
+      outcome.decisions = explainDecisions(step, space, solution);
+      outcome.computeSeconds = space.computeSeconds(solution.choices);
+    }
+    applyLayouts(step, space, solution.choices, mesh);
+    return success();
+  }
+
+  void finish(const MeshPlan &best) {
+    outcome.meshAxes = best.shape.names;
+    outcome.meshSizes = best.shape.sizes;
+    outcome.stepSeconds = best.solution.seconds;
+    outcome.bytes = best.solution.bytes;
+    outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, best.solution.seconds);
+    outcome.gap = best.solution.seconds > 0
+                      ? (best.solution.seconds - outcome.lowerBoundSeconds) / best.solution.seconds
+                      : 0;
+    outcome.solver = request.method.name;
+    outcome.parallel = describeParallelism(findDecidingStep(), request.parallel, request.ranks);
+  }
+
+  ModuleOp module;
+  const SearchRequest &request;
+  LayoutRules rules;
+  SearchOutcome outcome;
+};
+
+} // namespace
+
+FailureOr<SearchOutcome> plan::searchLayouts(ModuleOp module, const SearchRequest &request) {
+  if (Operation *taken = module.lookupSymbol(kMesh))
+    return taken->emitError() << "the plan's mesh needs the name @" << kMesh
+                              << "; is this module planned already?",
+           failure();
+  return LayoutSearch(module, request).run();
+}

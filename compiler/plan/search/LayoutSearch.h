@@ -1,0 +1,34 @@
+//===- LayoutSearch.h - the best layouts of a model's steps -----*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_SEARCH_LAYOUTSEARCH_H
+#define PDC_COMPILER_PLAN_SEARCH_LAYOUTSEARCH_H
+
+#include "compiler/cost/CostModel.h"
+#include "compiler/plan/SearchOutcome.h"
+#include "compiler/plan/search/LayoutRules.h"
+#include "compiler/plan/search/SearchMethod.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <functional>
+#include <optional>
+
+namespace pdc::plan {
+
+struct SearchRequest {
+  const machine::Cluster &cluster;
+  const cost::CostModel &costs;
+  int64_t ranks = 1;
+  ParallelSpec parallel;
+  std::vector<LayoutRule> rules;
+  std::optional<int64_t> memoryLimitBytes; // per rank, for what the search counts
+  SearchMethod method;
+};
+
+/// Chooses a mesh and the layout of every value of every step, and writes them into the module: `partition` can
+/// follow. The training step decides (the inference step where there is none); the others take its layouts of
+/// parameters, states and inputs, and find the best ones for the rest.
+///
+/// Emits an error where a rule cannot be kept, or nothing fits into memory (then with the plan that comes closest).
+mlir::FailureOr<SearchOutcome> searchLayouts(mlir::ModuleOp module, const SearchRequest &request);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_SEARCH_LAYOUTSEARCH_H

@@ -1,0 +1,171 @@
+//===- MeshCosts.cpp - times on one mesh of a cluster ---------------------===//
+
+#include "compiler/plan/search/MeshCosts.h"
+#include "compiler/plan/problem/Problem.h"
+#include "dialects/nn/IR/NN.h"
+#include "passes/layouts/Reshard.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::plan;
+using dist::LayoutAttr;
+using machine::OpClass;
+using machine::Precision;
+
+MeshCosts::MeshCosts(const machine::Cluster &cluster, const cost::CostModel &model, dist::MeshOp mesh)
+    : cluster(cluster), model(model), mesh(mesh), ranks(mesh.getNumRanks()) {}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+static int64_t elementBytes(RankedTensorType type) {
+  return llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+/// Of the largest part, which is the first.
+int64_t MeshCosts::localElements(ArrayRef<int64_t> shape, LayoutAttr layout) const {
+  int64_t elements = 1;
+  for (auto [d, size] : llvm::enumerate(shape))
+    elements *= layout.isSplit(d) ? dist::shardSize(size, layout.getBlocks()[d],
+                                                    dist::MeshOp(mesh).getParts(layout.getAxes(d)), 0)
+                                  : size;
+  return elements;
+}
+
+int64_t MeshCosts::localBytes(RankedTensorType type, LayoutAttr layout) const {
+  return localElements(type.getShape(), layout) * elementBytes(type);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+static OpClass classOf(Operation *op) {
+  auto library = dyn_cast<nn::LibraryOpInterface>(op);
+  if (!library)
+    return OpClass::Elementwise;
+  std::string call = library.getLibraryCall().name;
+  StringRef name = call;
+  if (name.starts_with("conv"))
+    return OpClass::Convolution;
+  if (name.starts_with("embedding"))
+    return OpClass::Gather;
+  return llvm::StringSwitch<OpClass>(name).Case("matmul", OpClass::Matmul).Default(OpClass::Reduction);
+}
+
+static Precision precisionOf(Operation *op) {
+  if (op->getNumOperands() == 0)
+    return Precision::F32;
+  Type element = getElementTypeOrSelf(op->getOperand(0).getType());
+  return element.isBF16()  ? Precision::BF16
+         : element.isF16() ? Precision::F16
+         : element.isF64() ? Precision::F64
+                           : Precision::F32;
+}
+
+/// What of the whole op's loops the largest part runs.
+static double shareOf(Operation *op, const passes::OpSplit &split, dist::MeshOp mesh) {
+  auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
+  if (!shardable)
+    return 1;
+  nn::ShardingRule rule = shardable.getShardingRule();
+  double share = 1;
+  for (auto [factor, axes] : llvm::zip(rule.factors, split.factorAxes)) {
+    int64_t parts = 1;
+    for (int64_t axis : axes)
+      parts *= mesh.getAxisSizes()[axis];
+    share *= static_cast<double>(llvm::divideCeil(factor.size, parts)) / static_cast<double>(factor.size);
+  }
+  return share;
+}
+
+/// Ops that become views, or are computed where their results are used.
+static bool isFree(Operation *op) {
+  return op->getNumOperands() == 0 || isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(op);
+}
+
+double MeshCosts::opSeconds(Operation *op, const passes::OpSplit &split) {
+  auto costed = dyn_cast<nn::CostOpInterface>(op);
+  if (!costed || isFree(op))
+    return 0;
+  nn::OpCost whole = costed.getCost();
+  auto ratio = [&](auto values, ArrayRef<LayoutAttr> layouts) {
+    double local = 0, global = 0;
+    for (auto [value, layout] : llvm::zip(values, layouts)) {
+      auto type = cast<RankedTensorType>(value.getType());
+      local += static_cast<double>(localBytes(type, layout));
+      global += static_cast<double>(type.getNumElements() * elementBytes(type));
+    }
+    return global == 0 ? 1 : local / global;
+  };
+  cost::OpWork work;
+  work.opClass = classOf(op);
+  work.precision = precisionOf(op);
+  work.flops = whole.flops * shareOf(op, split, mesh);
+  work.bytesWritten = whole.bytesWritten * ratio(op->getResults(), split.layouts.results);
+  // Elementwise ops are fused with those that make their operands.
+  if (work.opClass != OpClass::Elementwise)
+    work.bytesRead = whole.bytesRead * ratio(op->getOperands(), split.layouts.operands);
+  return model.opSeconds(work);
+}
+
+//===----------------------------------------------------------------------===//
+// Reshards
+//===----------------------------------------------------------------------===//
+
+const cost::GroupShape &MeshCosts::shapeOf(ArrayAttr axes) {
+  auto [entry, inserted] = shapes.try_emplace(axes);
+  if (inserted) {
+    std::vector<size_t> indices;
+    for (StringRef axis : axes.getAsValueRange<StringAttr>())
+      indices.push_back(static_cast<size_t>(mesh.findAxis(axis)));
+    entry->second = cost::shapeOfAxes(
+        cluster, std::vector<int64_t>(mesh.getAxisSizes().begin(), mesh.getAxisSizes().end()), indices);
+  }
+  return entry->second;
+}
+
+double MeshCosts::computeReshard(RankedTensorType type, LayoutAttr from, LayoutAttr to) {
+  auto steps = passes::planReshard(from, to, type.getShape(), mesh);
+  if (failed(steps))
+    return forbidden;
+  double seconds = 0;
+  LayoutAttr layout = from;
+  for (const passes::ReshardStep &step : *steps) {
+    double before = static_cast<double>(localBytes(type, layout)),
+           after = static_cast<double>(localBytes(type, step.result));
+    layout = step.result;
+    switch (step.kind) {
+    case passes::ReshardKind::Slice:
+      continue;
+    case passes::ReshardKind::AllReduce:
+      seconds += model.collectiveSeconds(cost::Collective::AllReduce, before, shapeOf(step.axes));
+      continue;
+    case passes::ReshardKind::ReduceScatter:
+      seconds += model.collectiveSeconds(cost::Collective::ReduceScatter, before, shapeOf(step.axes));
+      continue;
+    case passes::ReshardKind::AllGather:
+      seconds += model.collectiveSeconds(cost::Collective::AllGather, after, shapeOf(step.axes));
+      continue;
+    case passes::ReshardKind::AllToAll:
+      seconds += model.collectiveSeconds(cost::Collective::AllToAll, before, shapeOf(step.axes));
+      continue;
+    }
+  }
+  return seconds;
+}
+
+double MeshCosts::reshardSeconds(RankedTensorType type, LayoutAttr from, LayoutAttr to) {
+  if (from == to)
+    return 0;
+  auto [entry, inserted] =
+      reshards.try_emplace(std::make_tuple(Type(type), Attribute(from), Attribute(to)), 0);
+  if (inserted) {
+    double seconds = computeReshard(type, from, to);
+    reshards[std::make_tuple(Type(type), Attribute(from), Attribute(to))] = seconds;
+    return seconds;
+  }
+  return entry->second;
+}

@@ -1,0 +1,43 @@
+//===- MeshCosts.h - times on one mesh of a cluster -------------*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_SEARCH_MESHCOSTS_H
+#define PDC_COMPILER_PLAN_SEARCH_MESHCOSTS_H
+
+#include "compiler/cost/CostModel.h"
+#include "compiler/cost/GroupShape.h"
+#include "passes/layouts/OpSplits.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace pdc::plan {
+
+/// What ops and reshards take, in seconds, where ranks form `mesh` on the first devices of `cluster`. The slowest
+/// rank counts.
+class MeshCosts {
+public:
+  MeshCosts(const machine::Cluster &cluster, const cost::CostModel &model, dist::MeshOp mesh);
+
+  dist::MeshOp getMesh() const { return mesh; }
+  int64_t getRanks() const { return ranks; }
+
+  /// The local part of an op under a split.
+  double opSeconds(mlir::Operation *op, const passes::OpSplit &split);
+  /// From one layout to another; `forbidden` where there is no way.
+  double reshardSeconds(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
+  /// Bytes of the largest part.
+  int64_t localBytes(mlir::RankedTensorType type, dist::LayoutAttr layout) const;
+
+private:
+  int64_t localElements(llvm::ArrayRef<int64_t> shape, dist::LayoutAttr layout) const;
+  const cost::GroupShape &shapeOf(mlir::ArrayAttr axes);
+  double computeReshard(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
+
+  const machine::Cluster &cluster;
+  const cost::CostModel &model;
+  dist::MeshOp mesh;
+  int64_t ranks;
+  llvm::DenseMap<mlir::ArrayAttr, cost::GroupShape> shapes;
+  llvm::DenseMap<std::tuple<mlir::Type, mlir::Attribute, mlir::Attribute>, double> reshards;
+};
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_SEARCH_MESHCOSTS_H

@@ -1,0 +1,32 @@
+//===- SearchMethod.h - what --search names --------------------------*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_SEARCH_SEARCHMETHOD_H
+#define PDC_COMPILER_PLAN_SEARCH_SEARCHMETHOD_H
+
+#include "compiler/plan/problem/Solution.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace pdc::plan {
+
+/// How the best plan is looked for.
+struct SearchMethod {
+  std::string name; // as --search says it
+  std::function<Solution(const Problem &)> solve;
+  std::optional<uint64_t>
+      meshSeed; // takes one mesh at random, of up to three axes, instead of trying all of two
+};
+
+/// The search that --search names:
+///
+///   exact         elimination with a proof (Solver.h)
+///   mcmc          Metropolis steps as FlexFlow does them; "mcmc:proposals=100000,seed=1"
+///   ilp           CBC, an integer program; "ilp:seconds=60"
+///   random        a random plan, for tests of partitioning: every value and op takes any choice; "random:seed=1"
+llvm::Expected<SearchMethod> makeSearchMethod(llvm::StringRef spec);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_SEARCH_SEARCHMETHOD_H

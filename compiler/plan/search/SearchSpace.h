@@ -1,0 +1,98 @@
+//===- SearchSpace.h - the decisions of a step, as a Problem ----*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_SEARCH_SEARCHSPACE_H
+#define PDC_COMPILER_PLAN_SEARCH_SEARCHSPACE_H
+
+#include "compiler/plan/problem/Problem.h"
+#include "compiler/plan/search/LayoutClasses.h"
+#include "compiler/plan/search/MeshCosts.h"
+#include "passes/layouts/OpSplits.h"
+#include <map>
+#include <memory>
+
+namespace pdc::plan {
+
+/// Which layouts somebody has decided on: asked for each value of a class, and must hold for all of them.
+using LayoutFilter = llvm::function_ref<bool(mlir::Value value, dist::LayoutAttr layout)>;
+
+/// The layouts of a class, one entry per choice of its node.
+using Domain = llvm::SmallVector<dist::LayoutAttr>;
+
+/// The choices of a step on one mesh. Nodes are the classes of values (their choices are layouts) and the ops (their
+/// choices are splits); edges are the reshards between the layout of a value and the one that an op's split
+/// wants of its operand or gives its result. So every value may be resharded before each use, and backward ops
+/// need not be split as their forward ops.
+///
+/// Memory counts what lives from the forward to the backward pass, and what persists: parameters, gradients,
+/// optimizer state, states, inputs, and the values that backward ops use. Results of reshards come and go, and
+/// are not counted.
+class SearchSpace {
+public:
+  SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter);
+
+  const Problem &getProblem() const { return problem; }
+  Problem &getProblem() { return problem; }
+  const LayoutClasses &getClasses() const { return classes; }
+  /// A value for which no layout is left, if there is one.
+  mlir::Value getImpossible() const { return impossible; }
+
+  uint32_t nodeOfClass(size_t index) const { return classNodes[index]; }
+  llvm::ArrayRef<dist::LayoutAttr> domainOfClass(size_t index) const { return *domains[index]; }
+  dist::LayoutAttr layoutOf(mlir::Value value, llvm::ArrayRef<uint32_t> choices) const {
+    size_t index = classes.classOf(value);
+    return (*domains[index])[choices[classNodes[index]]];
+  }
+  const passes::OpSplit &splitOf(mlir::Operation *op, llvm::ArrayRef<uint32_t> choices) const {
+    const OpNode &node = ops.find(op)->second;
+    return (*node.splits)[choices[node.node]];
+  }
+  uint32_t nodeOfOp(mlir::Operation *op) const { return ops.find(op)->second.node; }
+  llvm::ArrayRef<passes::OpSplit> splitsOf(mlir::Operation *op) const { return *ops.find(op)->second.splits; }
+  dist::MeshOp getMesh() const { return costs.getMesh(); }
+  /// What the ops take, without communication.
+  double computeSeconds(llvm::ArrayRef<uint32_t> choices) const;
+  /// Ops that are no decision: the terminator, hints.
+  bool hasSplit(mlir::Operation *op) const { return ops.contains(op); }
+
+private:
+  using Splits = llvm::SmallVector<passes::OpSplit>;
+  struct OpNode {
+    uint32_t node;
+    const Splits *splits;
+    size_t signature; // ops of equal signature have the same splits
+  };
+
+  void enumerateOps();
+  void enumerateDomains(LayoutFilter filter);
+  void addNodes();
+  void addOp(mlir::Operation *op);
+  void addClass(size_t index);
+  void addEdge(uint32_t first, uint32_t second, uint32_t table);
+  void addTerminator();
+
+  size_t signatureOf(mlir::Operation *op);
+  uint32_t operandTable(const OpNode &op, unsigned operand, mlir::Value value);
+  uint32_t resultTable(const OpNode &op, unsigned result, mlir::Value value);
+  uint32_t internUnary(UnaryTable table);
+  uint32_t internPair(PairTable table);
+  int64_t residentElementBytes(mlir::Value value) const;
+
+  nn::StepOp step;
+  MeshCosts &costs;
+  LayoutClasses classes;
+  Problem problem;
+  mlir::Value impossible;
+  mlir::Operation *lastForward = nullptr; // the op that makes the loss
+
+  std::map<std::vector<const void *>, size_t> signatures;
+  std::vector<std::unique_ptr<Splits>> splitsOfSignature;
+  std::map<std::vector<const void *>, std::unique_ptr<Domain>> domainPool;
+  llvm::MapVector<mlir::Operation *, OpNode> ops;
+  std::vector<const Domain *> domains; // per class
+  std::vector<uint32_t> classNodes;
+  std::map<std::vector<uint64_t>, uint32_t> tableKeys;
+  std::map<std::vector<double>, uint32_t> unaryPool, pairPool;
+};
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_SEARCH_SEARCHSPACE_H
