@@ -12,19 +12,12 @@ using dist::LayoutAttr;
 
 namespace {
 
-/// How a factor is split: over which axes, in blocks of how many of its elements. No axes: whole.
-struct FactorSplit {
-  ArrayAttr axes;
-  int64_t block = 1;
-  explicit operator bool() const { return axes && !axes.empty(); }
-};
-
 class Completion {
 public:
-  explicit Completion(nn::ShardableOpInterface op)
-      : op(op), rule(op.getShardingRule()), splits(rule.factors.size()) {}
+  Completion(nn::ShardableOpInterface op, SplitMode mode)
+      : op(op), mode(mode), rule(op.getShardingRule()), splits(rule.factors.size()) {}
 
-  FailureOr<OpLayouts> run(const OpLayouts &known) {
+  FailureOr<SmallVector<FactorSplit>> read(const OpLayouts &known) {
     for (auto [index, layout] : llvm::enumerate(known.operands))
       if (failed(readFactors(layout, rule.operands[index], "operand", index)))
         return failure();
@@ -32,6 +25,12 @@ public:
       if (failed(readFactors(layout, rule.results[index], "result", index)))
         return failure();
     if (failed(readPartial(known)) || failed(checkFactors()))
+      return failure();
+    return splits;
+  }
+
+  FailureOr<OpLayouts> run(const OpLayouts &known) {
+    if (failed(read(known)))
       return failure();
     OpLayouts all;
     for (auto [index, factors] : llvm::enumerate(rule.operands)) {
@@ -126,12 +125,18 @@ private:
     for (auto [factor, split] : llvm::zip(rule.factors, splits)) {
       if (!split)
         continue;
-      if (factor.kind == nn::FactorKind::Replicated || factor.kind == nn::FactorKind::Halo)
+      if (factor.kind == nn::FactorKind::Replicated ||
+          (factor.kind == nn::FactorKind::Decomposed && mode == SplitMode::AsAWhole))
         return op.emitOpError() << "cannot be split along its loop '" << factor.name << "' over "
                                 << split.axes
-                                << (factor.kind == nn::FactorKind::Halo
-                                        ? ": halo exchange is not supported yet"
+                                << (factor.kind == nn::FactorKind::Decomposed
+                                        ? " as a whole: split the ops that it decomposes into"
                                         : ": it needs the whole of it");
+      // Values that share a factor of windows differ in size along it.
+      if (factor.kind == nn::FactorKind::Halo && split.block != 1)
+        return op.emitOpError() << "has windows along its loop '" << factor.name
+                                << "', which is split in blocks of " << split.block
+                                << "; reshard it to blocks of 1 before";
       for (StringRef axis : split.axes.getAsValueRange<StringAttr>())
         if (auto [entry, inserted] = user.try_emplace(axis, factor.name); !inserted)
           return op.emitOpError() << "would split both its loops '" << entry->second << "' and '"
@@ -179,6 +184,7 @@ private:
   }
 
   nn::ShardableOpInterface op;
+  SplitMode mode;
   nn::ShardingRule rule;
   SmallVector<FactorSplit> splits;
   llvm::SmallBitVector terms; // operands that are partial sums
@@ -187,6 +193,12 @@ private:
 
 } // namespace
 
-FailureOr<OpLayouts> passes::completeLayouts(nn::ShardableOpInterface op, const OpLayouts &known) {
-  return Completion(op).run(known);
+FailureOr<OpLayouts> passes::completeLayouts(nn::ShardableOpInterface op, const OpLayouts &known,
+                                             SplitMode mode) {
+  return Completion(op, mode).run(known);
+}
+
+FailureOr<SmallVector<FactorSplit>> passes::splitsOfFactors(nn::ShardableOpInterface op,
+                                                            const OpLayouts &known, SplitMode mode) {
+  return Completion(op, mode).read(known);
 }

@@ -151,6 +151,8 @@ LogicalResult StepLowering::lower(Operation *op) {
     return lowerConcat(concat);
   if (auto pad = dyn_cast<nn::PadOp>(op))
     return lowerPad(pad);
+  if (auto exchange = dyn_cast<dist::HaloExchangeOp>(op))
+    return lowerHaloExchange(exchange);
   if (isa<dist::DistDialect>(op->getDialect()))
     return lowerCollective(op);
   if (op->hasTrait<OpTrait::IsTerminator>())

@@ -30,6 +30,7 @@ private:
   rt::BufferOp createBuffer(rt::BufferKind kind, rt::Segment segment, llvm::StringRef name,
                             llvm::ArrayRef<int64_t> shape, mlir::Type elementType);
   Place newPlace(mlir::Value value, llvm::StringRef label);
+  Place newPiece(const Place &like, llvm::StringRef label);
   void setGlobalPlace(rt::BufferOp buffer, mlir::DictionaryAttr attributes, mlir::RankedTensorType type);
   /// Before an instruction touches a buffer: waits for a collective that works on it.
   mlir::Value memory(const Place &place);
@@ -73,6 +74,7 @@ private:
             llvm::StringRef label);
   void unpack(rt::BufferOp buffer, llvm::ArrayRef<llvm::SmallVector<int64_t>> shapes, int64_t dim,
               int64_t pitch, mlir::Value result, llvm::StringRef label);
+  mlir::LogicalResult lowerHaloExchange(dist::HaloExchangeOp exchange); // HaloLowering.cpp
 
   Place resultPlace(mlir::Value result, llvm::StringRef label);
   std::optional<Place> libraryView(const Place &place, const nn::LibraryCall &call,

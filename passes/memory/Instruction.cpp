@@ -121,10 +121,22 @@ struct InstructionBuilder {
     if (op.getCounts())
       addIntegers("counts", *op.getCounts());
   }
+  // The peer is that of one rank: who writes the program of a rank sets it.
+  void build(rt::SendStartOp op) {
+    estimate(op, Opcode::kSend);
+    add(op.getMemory(), Access::kRead);
+    instruction.tag = static_cast<int32_t>(op.getTag());
+  }
+  void build(rt::ReceiveStartOp op) {
+    estimate(op, Opcode::kReceive);
+    add(op.getMemory(), Access::kWrite);
+    instruction.tag = static_cast<int32_t>(op.getTag());
+  }
   void build(rt::CollectiveDoneOp op) {
-    auto start = op.getToken().getDefiningOp<rt::CollectiveStartOp>();
     instruction.opcode = Opcode::kCollectiveDone;
-    instruction.label = (start.getLabel() + " done").str();
+    llvm::TypeSwitch<Operation *>(op.getToken().getDefiningOp())
+        .Case<rt::CollectiveStartOp, rt::SendStartOp, rt::ReceiveStartOp>(
+            [&](auto start) { instruction.label = (start.getLabel() + " done").str(); });
   }
 };
 } // namespace
@@ -133,7 +145,7 @@ program::InstructionT passes::toInstruction(Operation *op, function_ref<uint32_t
                                             size_t rankIndex) {
   InstructionBuilder builder{bufferIndex, rankIndex, {}};
   llvm::TypeSwitch<Operation *>(op)
-      .Case<rt::KernelOp, rt::LibraryOp, rt::FillOp, rt::CopyOp, rt::CollectiveStartOp, rt::CollectiveDoneOp>(
-          [&](auto instruction) { builder.build(instruction); });
+      .Case<rt::KernelOp, rt::LibraryOp, rt::FillOp, rt::CopyOp, rt::CollectiveStartOp, rt::SendStartOp,
+            rt::ReceiveStartOp, rt::CollectiveDoneOp>([&](auto instruction) { builder.build(instruction); });
   return std::move(builder.instruction);
 }

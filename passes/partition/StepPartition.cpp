@@ -3,6 +3,7 @@
 #include "passes/partition/StepPartition.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/layouts/OpLayouts.h"
+#include "passes/partition/LocalOp.h"
 #include "llvm/ADT/SetVector.h"
 #include <map>
 
@@ -25,14 +26,20 @@ static bool isSame(LayoutAttr a, LayoutAttr b) {
          sameAxes(a.getMax(), b.getMax());
 }
 
+/// The layouts of an op's values as the plan states them.
+static OpLayouts layoutsOf(Operation *op) {
+  OpLayouts layouts;
+  for (Value operand : op->getOperands())
+    layouts.operands.push_back(dist::getLayout(operand));
+  for (Value result : op->getResults())
+    layouts.results.push_back(dist::getLayout(result));
+  return layouts;
+}
+
 static LogicalResult checkOp(Operation *op) {
   if (isa<dist::ReshardOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return success();
-  OpLayouts stated;
-  for (Value operand : op->getOperands())
-    stated.operands.push_back(dist::getLayout(operand));
-  for (Value result : op->getResults())
-    stated.results.push_back(dist::getLayout(result));
+  OpLayouts stated = layoutsOf(op);
   auto whole = [](LayoutAttr layout) { return layout.isReplicated(); };
   if (llvm::all_of(stated.operands, whole) && llvm::all_of(stated.results, whole))
     return success();
@@ -132,12 +139,20 @@ SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::Me
       for (const ReshardStep &on : plan->second)
         add(on.result, op.getResult(0).getType());
   }
+  // Parts of windows differ in their borders too: each part is a variant of its own.
+  SmallVector<ArrayAttr> windowed;
+  for (nn::ShardableOpInterface op : step.getBody().front().getOps<nn::ShardableOpInterface>())
+    for (ArrayAttr axes : axesOfWindows(op, layoutsOf(op)))
+      if (!llvm::is_contained(windowed, axes))
+        windowed.push_back(axes);
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> sets;
   SmallVector<SmallVector<int64_t>> order;
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
     SmallVector<int64_t> shares;
     for (auto [axes, blocks] : splits)
       shares.push_back(dist::shardSize(blocks, 1, mesh.getParts(axes), mesh.getPart(axes, rank)));
+    for (ArrayAttr axes : windowed)
+      shares.push_back(mesh.getPart(axes, rank));
     auto [entry, inserted] = sets.try_emplace(shares);
     entry->second.push_back(rank);
     if (inserted)
@@ -213,10 +228,8 @@ private:
     for (Value result : op->getResults())
       types.push_back(localType(result));
     SmallVector<Value> results;
-    if (auto mask = dyn_cast<nn::DropoutMaskOp>(op); mask && types.front() != mask.getType())
-      results.push_back(buildMask(mask, cast<RankedTensorType>(types.front())));
-    else if (auto shardable = dyn_cast<nn::ShardableOpInterface>(op); shardable && op->getNumRegions() == 0)
-      results = shardable.buildLocal(b, operands, types);
+    if (auto shardable = dyn_cast<nn::ShardableOpInterface>(op); shardable && op->getNumRegions() == 0)
+      results = LocalOp(b, shardable, mesh, ranks.front()).build(operands, types);
     else
       results = b.clone(*op, mapping)->getResults();
     if (results.size() != types.size())
@@ -231,25 +244,6 @@ private:
       mapping.map(result, local);
     }
     return success();
-  }
-
-  /// The part of a mask is that of the whole tensor, whatever the number of ranks: it is told where it
-  /// begins.
-  Value buildMask(nn::DropoutMaskOp mask, RankedTensorType type) {
-    LayoutAttr layout = dist::getLayout(mask.getResult());
-    SmallVector<Value> starts;
-    SmallVector<int64_t> dims;
-    for (int64_t d = 0; d < type.getRank(); ++d) {
-      if (!layout.isSplit(d))
-        continue;
-      starts.push_back(dist::ShardStartOp::create(
-          b, mask.getLoc(), RankedTensorType::get({}, b.getI64Type()), meshName, layout.getAxes(d),
-          b.getI64IntegerAttr(mask.getGlobalShape()[d]), b.getI64IntegerAttr(layout.getBlocks()[d])));
-      dims.push_back(d);
-    }
-    return nn::DropoutMaskOp::create(b, mask.getLoc(), type, mapping.lookup(mask.getSeed()), starts,
-                                     mask.getRateAttr(), mask.getStreamAttr(), mask.getGlobalShapeAttr(),
-                                     b.getDenseI64ArrayAttr(dims));
   }
 
   LogicalResult buildReshard(dist::ReshardOp reshard) {

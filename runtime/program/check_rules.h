@@ -38,6 +38,8 @@ absl::Status CheckOpcodes(const Program& program, int ranks);
 absl::Status CheckLiveness(const Program& program);
 absl::Status CheckDataFlow(const Program& program);
 absl::Status CheckPending(const Program& program);
+// Of all programs that obey the rules above.
+absl::Status CheckSchedule(const Executable& executable);
 
 }  // namespace pdc::program
 

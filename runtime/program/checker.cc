@@ -189,7 +189,9 @@ absl::Status CheckExecutable(const Executable& executable) {
     status = CheckPersistent(executable, *executable.rank_programs()->Get(i));
     if (!status.ok()) return status;
   }
-  return CheckJob(executable);
+  status = CheckJob(executable);
+  if (!status.ok()) return status;
+  return CheckSchedule(executable);
 }
 
 }  // namespace pdc::program

@@ -269,6 +269,43 @@ case("mse", {"a": (4, 5), "b": (4, 5)},
 %y = nn.reshape %l : tensor<f32> to tensor<1xf32>""",
      lambda p: jnp.mean(jnp.square(p["a"] - p["b"])).reshape(1), (1,))
 
+case("top_k", {"x": (3, 2, 7)},
+     """%y, %i = nn.top_k %x {k = 3 : i64} : (tensor<3x2x7xf32>) -> (tensor<3x2x3xf32>, tensor<3x2x3xi32>)""",
+     lambda p: jax.lax.top_k(p["x"], 3)[0], (3, 2, 3))
+case("load_balancing_loss", {"x": (3, 4, 5)},
+     """%g = nn.softmax %x : (tensor<3x4x5xf32>) -> tensor<3x4x5xf32>
+%t, %i = nn.top_k %g {k = 2 : i64} : (tensor<3x4x5xf32>) -> (tensor<3x4x2xf32>, tensor<3x4x2xi32>)
+%l = nn.load_balancing_loss %g, %i : (tensor<3x4x5xf32>, tensor<3x4x2xi32>) -> tensor<f32>
+%y = nn.reshape %l : tensor<f32> to tensor<1xf32>""",
+     lambda p: models.load_balancing_loss(jax.nn.softmax(p["x"], axis=-1)).reshape(1), (1,))
+
+
+def experts_case(name, groups, tokens, experts, k, capacity, width=3):
+    """Tokens to experts, which square them, and back; capacities that drop some."""
+    x, g, slots = (groups, tokens, width), (groups, tokens, experts), (groups, tokens, k)
+    rows = (groups, experts * capacity, width)
+
+    def function(p):
+        gates = jax.nn.softmax(p["g"], axis=-1)
+        top, indices = jax.lax.top_k(gates, k)
+        sent = models.dispatch(indices, experts, capacity)
+        received = jnp.square(jnp.einsum("gskr,gsd->grd", sent, p["x"]))
+        return jnp.einsum("gskr,gsk,grd->gsd", sent, top, received)
+
+    i32 = lambda shape: tensor(shape, "i32")
+    case(name, {"x": x, "g": g},
+         f"""%gates = nn.softmax %g : ({tensor(g)}) -> {tensor(g)}
+%top, %indices = nn.top_k %gates {{k = {k} : i64}} : ({tensor(g)}) -> ({tensor(slots)}, {i32(slots)})
+%slots = nn.expert_slots %indices {{experts = {experts} : i64, capacity = {capacity} : i64}} : ({i32(slots)}) -> {i32(slots)}
+%sent = nn.dispatch %x to %slots {{count = {experts * capacity} : i64}} : ({tensor(x)}, {i32(slots)}) -> {tensor(rows)}
+%squares = nn.square %sent : {tensor(rows)}
+%y = nn.combine %squares, %slots, %top : ({tensor(rows)}, {i32(slots)}, {tensor(slots)}) -> {tensor(x)}""", function, x)
+
+
+experts_case("experts_top1", 2, 9, 4, 1, 3)
+experts_case("experts_top2", 2, 9, 4, 2, 4)
+experts_case("experts_with_room", 1, 5, 3, 2, 5)
+
 if __name__ == "__main__":
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden.json")
     with open(path, "w", encoding="utf-8") as file:

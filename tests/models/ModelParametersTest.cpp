@@ -71,4 +71,11 @@ TEST(ModelParameters, OfGptTinyAreAQuarterMillionALayer) {
   EXPECT_EQ(parametersOf("gpt_tiny"), 4 * (12 * 128 * 128 + 13 * 128) + (256 + 128) * 128 + 2 * 128);
 }
 
+// 2 layers: attention 4 * 64^2 + 8 * 64 (two normalizations, biases of 3 and 1), the router, 4 experts of
+// two matrices and biases; two embeddings, the last normalization.
+TEST(ModelParameters, OfMoeTinyAreThoseOfFourExpertsALayer) {
+  EXPECT_EQ(parametersOf("moe_tiny"), 2 * (4 * 64 * 64 + 8 * 64 + 64 * 4 + 4 * (2 * 64 * 128 + 128 + 64)) +
+                                          (256 + 64) * 64 + 2 * 64);
+}
+
 } // namespace

@@ -16,7 +16,7 @@ Job JobOf(const std::string& model, int ranks) {
   job.ranks = ranks;
   job.steps = 20;
   job.options.optimizer = "adamw";
-  if (model == "gpt_tiny") {
+  if (model == "gpt_tiny" || model == "moe_tiny") {
     job.batch = 4;  // over three ranks: 2, 1, 1
     job.fields = {{"tokens", {Kind::kIds, 256}}, {"labels", {Kind::kIds, 256}}};
   } else if (model == "bert_tiny") {
@@ -68,7 +68,7 @@ TEST_P(DataParallel, LossesAndGradientsAreThoseOfOneRank) {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const char* model : {"gpt_tiny", "lenet", "resnet_tiny", "bert_tiny"})
+  for (const char* model : {"gpt_tiny", "moe_tiny", "lenet", "resnet_tiny", "bert_tiny"})
     for (int ranks : {2, 3, 4}) cases.push_back({model, ranks});
   return cases;
 }

@@ -21,7 +21,7 @@ const nlohmann::json& Golden() {
 
 std::map<std::string, Field> FieldsOf(const std::string& model) {
   using Kind = Field::Kind;
-  if (model == "gpt_tiny") return {{"tokens", {Kind::kIds, 256}}, {"labels", {Kind::kIds, 256}}};
+  if (model == "gpt_tiny" || model == "moe_tiny") return {{"tokens", {Kind::kIds, 256}}, {"labels", {Kind::kIds, 256}}};
   if (model == "bert_tiny")
     return {{"tokens", {Kind::kIds, 128}}, {"segments", {Kind::kIds, 2}}, {"labels", {Kind::kIds, 128, 0.15}}};
   return {{"label", {Kind::kIds, 10}}};

@@ -153,6 +153,14 @@ private:
       instruction->group = *group;
       starts[start.getToken()] = static_cast<int32_t>(result.instructions.size());
     }
+    auto message = [&](auto start) {
+      instruction->peer = static_cast<int32_t>(start.getPeers()[rankIndex]);
+      starts[start.getToken()] = static_cast<int32_t>(result.instructions.size());
+    };
+    if (auto send = dyn_cast<rt::SendStartOp>(op))
+      message(send);
+    if (auto receive = dyn_cast<rt::ReceiveStartOp>(op))
+      message(receive);
     if (auto done = dyn_cast<rt::CollectiveDoneOp>(op))
       instruction->start_index = starts.lookup(done.getToken());
     result.instructions.push_back(std::move(instruction));

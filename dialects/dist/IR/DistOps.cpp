@@ -245,6 +245,47 @@ LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &tables) {
   return success();
 }
 
+std::pair<int64_t, int64_t> HaloExchangeOp::getMoved(int64_t from, int64_t to) {
+  return {std::max(getHas()[2 * from], getNeeds()[2 * to]),
+          std::min(getHas()[2 * from + 1], getNeeds()[2 * to + 1])};
+}
+
+LogicalResult HaloExchangeOp::verify() {
+  int64_t dim = getDim();
+  if (failed(verifyDim(*this, dim, getInput().getType(), getType())) ||
+      failed(verifyOthers(*this, {dim}, getInput().getType(), getType())))
+    return failure();
+  ArrayRef<int64_t> has = getHas(), needs = getNeeds();
+  if (has.empty() || has.size() % 2 != 0 || needs.size() != has.size())
+    return emitOpError() << "has " << has.size() << " borders of parts and needs " << needs.size()
+                         << ", expected two for each part";
+  if (has.front() != 0)
+    return emitOpError("has a first part that does not begin at 0");
+  bool sizesOccur = false;
+  for (size_t i = 0; i < has.size(); i += 2) {
+    if (has[i + 1] <= has[i] || (i + 2 < has.size() && has[i + 2] != has[i + 1]))
+      return emitOpError() << "has part " << i / 2 << " from " << has[i] << " to " << has[i + 1]
+                           << "; parts must not be empty and follow each other";
+    if (needs[i] < 0 || needs[i + 1] <= needs[i] || needs[i + 1] > has.back())
+      return emitOpError() << "needs elements " << needs[i] << " to " << needs[i + 1] << " of " << has.back()
+                           << " for part " << i / 2;
+    sizesOccur |= getInput().getType().getDimSize(dim) == has[i + 1] - has[i] &&
+                  getType().getDimSize(dim) == needs[i + 1] - needs[i];
+  }
+  if (!sizesOccur)
+    return emitOpError() << "turns " << getInput().getType() << " into " << getType() << " along dimension "
+                         << dim << ", which no part has and needs";
+  return success();
+}
+LogicalResult HaloExchangeOp::verifySymbolUses(SymbolTableCollection &tables) {
+  FailureOr<MeshOp> mesh = verifyAxes(*this, tables, getMeshAttr(), getAxes());
+  if (failed(mesh))
+    return failure();
+  if (int64_t parts = mesh->getParts(getAxes()); parts * 2 != static_cast<int64_t>(getHas().size()))
+    return emitOpError() << "has " << getHas().size() / 2 << " parts, over axes that split into " << parts;
+  return success();
+}
+
 LogicalResult ShardStartOp::verify() {
   if (getType().getRank() != 0)
     return emitOpError() << "has the result type " << getType() << ", expected tensor<i64>";

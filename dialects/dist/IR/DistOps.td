@@ -212,6 +212,26 @@ def Dist_BroadcastOp : Dist_CollectiveOp<"broadcast", [SameOperandsAndResultType
   let assemblyFormat = "`over` $mesh $axes `root` $root `(` $input `)` attr-dict `:` type($result)";
 }
 
+def Dist_HaloExchangeOp : Dist_MovingOp<"halo_exchange", (ins I64Attr:$dim, DenseI64ArrayAttr:$has,
+                                                              DenseI64ArrayAttr:$needs)> {
+  let summary = "Elements of other parts of a dimension, next to the own ones";
+  let description = [{
+    ```mlir
+    %1 = dist.halo_exchange over @mesh ["tensor"] dim 2 has [0, 4, 4, 7] needs [0, 5, 3, 7] (%0)
+        : tensor<1x3x4x7xf32> to tensor<1x3x5x7xf32>
+    ```
+    Part i along `axes` has elements [has[2i], has[2i + 1]) of the whole dimension and gets [needs[2i], needs[2i + 1]),
+    which may reach over several parts, or leave out own elements.
+  }];
+  let assemblyFormat = [{
+    `over` $mesh $axes `dim` $dim `has` $has `needs` $needs `(` $input `)` attr-dict `:` type($input) `to` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Elements [first, second) that part `from` sends to part `to` (or keeps, for itself); none if not less.
+    std::pair<int64_t, int64_t> getMoved(int64_t from, int64_t to);
+  }];
+}
+
 def Dist_ShardStartOp : Dist_CollectiveOp<"shard_start"> {
   let summary = "Where this rank's part of a dimension begins, in elements";
   let description = [{

@@ -49,10 +49,10 @@ ShardingRule AttentionOp::getShardingRule() {
   int b = rule.addFactor("batch", query.getDimSize(0));
   // A causal mask depends on the position of the query.
   int tq = rule.addFactor("queries", query.getDimSize(1),
-                          getCausal() ? FactorKind::Replicated : FactorKind::Parallel);
-  int tk = rule.addFactor("keys", key.getDimSize(1), FactorKind::Replicated);
+                          getCausal() ? FactorKind::Decomposed : FactorKind::Parallel);
+  int tk = rule.addFactor("keys", key.getDimSize(1), FactorKind::Decomposed);
   int heads = rule.addFactor("heads", query.getDimSize(2));
-  int d = rule.addFactor("d", query.getDimSize(3), FactorKind::Replicated);
+  int d = rule.addFactor("d", query.getDimSize(3), FactorKind::Decomposed);
   int e = rule.addFactor("e", getType().getDimSize(3));
   rule.operands = {{{b}, {tq}, {heads}, {d}}, {{b}, {tk}, {heads}, {d}}, {{b}, {tk}, {heads}, {e}}};
   rule.results = {{{b}, {tq}, {heads}, {e}}};

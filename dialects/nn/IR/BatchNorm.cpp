@@ -25,15 +25,15 @@ LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
 
 ShardingRule BatchNormOp::getShardingRule() {
   ShardingRule rule;
-  // The statistics of a part are not those of the batch: only channels are independent. Its decomposition,
-  // which exists before anything is split, has sums over the batch that can be.
+  // The statistics of a part are not those of the batch: only channels are independent. The sums over the
+  // batch that they are made of can be split.
   ValueFactors image;
   RankedTensorType type = getType();
   int channels = -1;
   for (int64_t i = 0; i < type.getRank(); ++i) {
     int factor = i == 1 ? rule.addFactor("channels", type.getDimSize(i))
                         : rule.addFactor(i == 0 ? "batch" : "d" + std::to_string(i), type.getDimSize(i),
-                                         FactorKind::Replicated);
+                                         FactorKind::Decomposed);
     channels = i == 1 ? factor : channels;
     image.push_back({factor});
   }

@@ -50,40 +50,51 @@ template <typename OpT> static LibraryCall convolutionCall(OpT op, StringRef nam
 }
 
 namespace {
-/// The loops of a convolution. Channels of a grouped convolution are not split: a part of the channels of one
-/// value is not the same part of those of another.
+/// The loops of a convolution. Of the channels of a grouped one, the groups are split: a part of the channels of
+/// every group is not contiguous.
 struct ConvolutionFactors {
   ConvolutionFactors(ShardingRule &rule, RankedTensorType input, RankedTensorType weight,
-                     RankedTensorType result, uint64_t groups)
-      : rule(rule), grouped(groups != 1), n(rule.addFactor("batch", input.getDimSize(0))),
-        out(rule.addFactor("out", result.getDimSize(1))), in(rule.addFactor("in", input.getDimSize(1))),
+                     RankedTensorType result, int64_t groups)
+      : rule(rule), n(rule.addFactor("batch", input.getDimSize(0))),
         h(rule.addFactor("h", result.getDimSize(2), FactorKind::Halo)),
         w(rule.addFactor("w", result.getDimSize(3), FactorKind::Halo)),
         kh(rule.addFactor("kh", weight.getDimSize(2), FactorKind::Replicated)),
         kw(rule.addFactor("kw", weight.getDimSize(3), FactorKind::Replicated)) {
-    if (grouped) {
-      setKind({out, in}, FactorKind::Replicated);
-      weightIn = rule.addFactor("in_of_group", weight.getDimSize(1), FactorKind::Replicated);
-    } else {
-      weightIn = in;
+    int64_t channels = input.getDimSize(1), filters = result.getDimSize(1);
+    if (groups == 1) {
+      in = rule.addFactor("in", channels);
+      out = rule.addFactor("out", filters);
+      return;
     }
+    group = rule.addFactor("groups", groups);
+    in = rule.addFactor("in_of_group", channels / groups, FactorKind::Replicated);
+    out = rule.addFactor("out_of_group", filters / groups, FactorKind::Replicated);
   }
 
   /// Factors that cannot be split stay so.
-  void setKind(ArrayRef<int> factors, FactorKind kind) {
-    for (int factor : factors)
-      if (rule.factors[factor].kind != FactorKind::Replicated)
-        rule.factors[factor].kind = kind;
+  void setKind(int factor, FactorKind kind) {
+    if (rule.factors[factor].kind != FactorKind::Replicated)
+      rule.factors[factor].kind = kind;
   }
-  ValueFactors input() const { return {{n}, {in}, {h}, {w}}; }
-  ValueFactors weight() const { return {{out}, {weightIn}, {kh}, {kw}}; }
-  ValueFactors result() const { return {{n}, {out}, {h}, {w}}; }
+  DimFactors ofGroups(int factor) const { return group < 0 ? DimFactors{factor} : DimFactors{group, factor}; }
+  ValueFactors input() const { return {{n}, ofGroups(in), {h}, {w}}; }
+  ValueFactors weight() const { return {ofGroups(out), {in}, {kh}, {kw}}; }
+  ValueFactors result() const { return {{n}, ofGroups(out), {h}, {w}}; }
 
   ShardingRule &rule;
-  bool grouped;
-  int n, out, in, weightIn, h, w, kh, kw;
+  int n, h, w, kh, kw, in, out, group = -1;
 };
+
+constexpr const char *axisNames[] = {"h", "w"};
 } // namespace
+
+/// The windows of `op` along the factor "h" or "w".
+template <typename OpT>
+static WindowAxis axisOf(OpT op, unsigned factor, RankedTensorType input, RankedTensorType weight) {
+  Windows windows{weight.getShape().drop_front(2), op.getStride(), op.getPadding(), op.getDilation()};
+  int number = factor == findFactor(op.getShardingRule(), axisNames[0]) ? 0 : 1;
+  return {windows, number, input.getDimSize(2 + number)};
+}
 
 //===----------------------------------------------------------------------===//
 // conv2d
@@ -124,13 +135,39 @@ LogicalResult Conv2dOp::buildGradient(OpBuilder &builder, ArrayRef<Value> result
 ShardingRule Conv2dOp::getShardingRule() {
   ShardingRule rule;
   ConvolutionFactors factors(rule, getInput().getType(), getWeight().getType(), getType(), getGroups());
-  // Each part of a split sum would add the bias: with one, the sum must stay whole.
-  factors.setKind({factors.in}, getBias() ? FactorKind::Replicated : FactorKind::ReductionSum);
+  factors.setKind(factors.in, FactorKind::ReductionSum);
+  // Of the parts of a split sum, the first adds the bias.
+  rule.factors[factors.in].needsStart = getBias() != nullptr;
   rule.operands = {factors.input(), factors.weight()};
   if (getBias())
-    rule.operands.push_back({{factors.out}});
+    rule.operands.push_back({factors.ofGroups(factors.out)});
   rule.results = {factors.result()};
   return rule;
+}
+
+SmallVector<Interval> Conv2dOp::getHalo(unsigned factor, const HaloPart &part) {
+  SmallVector<Interval> needed = llvm::to_vector(part.operands);
+  needed[0] = axisOf(*this, factor, getInput().getType(), getWeight().getType()).inImage(part.results[0]);
+  return needed;
+}
+
+SmallVector<Value> Conv2dOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  ShardingRule rule = getShardingRule();
+  SmallVector<int64_t, 4> padding(getPadding());
+  for (int number : {0, 1}) {
+    unsigned factor = findFactor(rule, axisNames[number]);
+    const HaloPart &halo = part.halos[factor];
+    if (!halo.results.empty())
+      axisOf(*this, factor, getInput().getType(), getWeight().getType())
+          .pad(padding, number, halo.results[0], halo.operands[0]);
+  }
+  int64_t groups = tensorType(part.operands[0]).getDimSize(1) / tensorType(part.operands[1]).getDimSize(1);
+  Value bias = getBias() ? part.operands[2] : Value();
+  for (auto [factor, start] : llvm::zip_equal(rule.factors, part.starts))
+    if (bias && start && factor.needsStart)
+      bias = biasOfFirstPart(builder, getLoc(), bias, start);
+  return {Conv2dOp::create(builder, getLoc(), part.operands[0], part.operands[1], bias, getStride(), padding,
+                           getDilation(), groups)};
 }
 
 OpCost Conv2dOp::getCost() {
@@ -164,10 +201,45 @@ LogicalResult Conv2dGradInputOp::verify() {
 ShardingRule Conv2dGradInputOp::getShardingRule() {
   ShardingRule rule;
   ConvolutionFactors factors(rule, getType(), getWeight().getType(), getGrad().getType(), getGroups());
-  factors.setKind({factors.out}, FactorKind::ReductionSum);
+  factors.setKind(factors.out, FactorKind::ReductionSum);
   rule.operands = {factors.result(), factors.weight()};
   rule.results = {factors.input()};
   return rule;
+}
+
+SmallVector<Interval> Conv2dGradInputOp::getHalo(unsigned factor, const HaloPart &part) {
+  SmallVector<Interval> needed = llvm::to_vector(part.operands);
+  needed[0] = axisOf(*this, factor, getType(), getWeight().getType()).touching(part.results[0]);
+  return needed;
+}
+
+SmallVector<Value> Conv2dGradInputOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  ShardingRule rule = getShardingRule();
+  auto type = cast<RankedTensorType>(part.resultTypes.front());
+  SmallVector<int64_t, 4> shape(type.getShape());
+  int64_t groups = type.getDimSize(1) / tensorType(part.operands[1]).getDimSize(1);
+  SmallVector<int64_t, 4> padding(getPadding());
+  Interval has[2], wanted[2];
+  for (int number : {0, 1}) {
+    unsigned factor = findFactor(rule, axisNames[number]);
+    const HaloPart &halo = part.halos[factor];
+    has[number] = wanted[number] = {0, shape[2 + number]};
+    if (halo.results.empty())
+      continue;
+    WindowAxis axis = axisOf(*this, factor, getType(), getWeight().getType());
+    Interval covered = axis.covered(halo.operands[0]);
+    has[number] = wanted[number] = halo.results[0];
+    // Where the part's elements are not what some padding makes of its windows, all that they cover.
+    if (covered.begin > wanted[number].begin || covered.end <= wanted[number].end - axis.stride)
+      has[number] = covered;
+    shape[2 + number] = has[number].size();
+    axis.pad(padding, number, halo.operands[0], has[number]);
+  }
+  Value result = Conv2dGradInputOp::create(builder, getLoc(), type.clone(shape), part.operands[0],
+                                           part.operands[1], getStride(), padding, getDilation(), groups);
+  for (int number : {0, 1})
+    result = cutOrPad(builder, getLoc(), result, 2 + number, has[number], wanted[number]);
+  return {result};
 }
 
 OpCost Conv2dGradInputOp::getCost() {
@@ -183,15 +255,32 @@ LogicalResult Conv2dGradWeightOp::verify() {
 ShardingRule Conv2dGradWeightOp::getShardingRule() {
   ShardingRule rule;
   ConvolutionFactors factors(rule, getInput().getType(), getType(), getGrad().getType(), getGroups());
-  factors.setKind({factors.n}, FactorKind::ReductionSum);
-  // A sum over space whose parts need their neighbours' borders: not split.
-  factors.setKind({factors.h, factors.w}, FactorKind::Replicated);
-  ValueFactors input = factors.input();
-  input[2] = {rule.addFactor("input_h", getInput().getType().getDimSize(2), FactorKind::Replicated)};
-  input[3] = {rule.addFactor("input_w", getInput().getType().getDimSize(3), FactorKind::Replicated)};
-  rule.operands = {factors.result(), input};
+  factors.setKind(factors.n, FactorKind::ReductionSum);
+  rule.operands = {factors.result(), factors.input()};
   rule.results = {factors.weight()};
   return rule;
+}
+
+SmallVector<Interval> Conv2dGradWeightOp::getHalo(unsigned factor, const HaloPart &part) {
+  SmallVector<Interval> needed = llvm::to_vector(part.operands);
+  needed[1] = axisOf(*this, factor, getInput().getType(), getType()).inImage(part.operands[0]);
+  return needed;
+}
+
+SmallVector<Value> Conv2dGradWeightOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  ShardingRule rule = getShardingRule();
+  auto type = cast<RankedTensorType>(part.resultTypes.front());
+  SmallVector<int64_t, 4> padding(getPadding());
+  for (int number : {0, 1}) {
+    unsigned factor = findFactor(rule, axisNames[number]);
+    const HaloPart &halo = part.halos[factor];
+    if (!halo.operands.empty())
+      axisOf(*this, factor, getInput().getType(), getType())
+          .pad(padding, number, halo.operands[0], halo.operands[1]);
+  }
+  int64_t groups = tensorType(part.operands[1]).getDimSize(1) / type.getDimSize(1);
+  return {Conv2dGradWeightOp::create(builder, getLoc(), type, part.operands[0], part.operands[1], getStride(),
+                                     padding, getDilation(), groups)};
 }
 
 OpCost Conv2dGradWeightOp::getCost() {

@@ -120,8 +120,8 @@ ShardingRule ConstantOp::getShardingRule() {
                               : replicatedRule({}, getResult().getType());
 }
 
-SmallVector<Value> ConstantOp::buildLocal(OpBuilder &builder, ValueRange, TypeRange resultTypes) {
-  auto local = cast<RankedTensorType>(resultTypes.front());
+SmallVector<Value> ConstantOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  auto local = cast<RankedTensorType>(part.resultTypes.front());
   ElementsAttr value = getValue();
   if (auto dense = dyn_cast<DenseElementsAttr>(value); dense && dense.isSplat())
     value = dense.resizeSplat(local);
@@ -148,17 +148,37 @@ ShardingRule IotaOp::getShardingRule() {
   ShardingRule rule;
   rule.results.push_back(addFactors(rule, getResult().getType(), "dim"));
   for (int factor : rule.results[0][getDimension()])
-    rule.factors[factor].kind = FactorKind::Replicated;
+    rule.factors[factor].needsStart = true;
+  if (getStart())
+    rule.operands.emplace_back();
   return rule;
 }
 
-Value IotaOp::buildScalar(OpBuilder &builder, ValueRange, ValueRange index) {
+SmallVector<Value> IotaOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  Value start = getStart() ? part.operands.front() : Value();
+  for (int factor : getShardingRule().results[0][getDimension()])
+    if (Value own = part.starts[factor])
+      start = start ? Value(AddOp::create(builder, getLoc(), start, own)) : own;
+  return {IotaOp::create(builder, getLoc(), part.resultTypes.front(), getDimension(), start)};
+}
+
+Value IotaOp::buildScalar(OpBuilder &builder, ValueRange elements, ValueRange index) {
   ScalarWriter s(builder, getLoc());
   Type element = computeType(getResult().getType().getElementType());
   Value position = index[getDimension()];
-  if (!isa<FloatType>(element))
-    return s.make<arith::IndexCastOp>(element, position);
-  return s.make<arith::SIToFPOp>(element, s.make<arith::IndexCastOp>(builder.getI64Type(), position));
+  if (isa<FloatType>(element)) {
+    position = s.make<arith::IndexCastOp>(builder.getI64Type(), position);
+    if (getStart())
+      position = s.make<arith::AddIOp>(position, elements.front());
+    return s.make<arith::SIToFPOp>(element, position);
+  }
+  position = s.make<arith::IndexCastOp>(element, position);
+  if (!getStart())
+    return position;
+  Value start = elements.front();
+  if (start.getType() != element)
+    start = s.make<arith::TruncIOp>(element, start);
+  return s.make<arith::AddIOp>(position, start);
 }
 
 //===----------------------------------------------------------------------===//
@@ -188,23 +208,25 @@ LogicalResult DropoutMaskOp::verify() {
 }
 
 ShardingRule DropoutMaskOp::getShardingRule() {
-  return elementwiseRule((*this)->getOperandTypes(), (*this)->getResultTypes());
+  ShardingRule rule = elementwiseRule((*this)->getOperandTypes(), (*this)->getResultTypes());
+  for (Factor &factor : rule.factors)
+    factor.needsStart = true;
+  return rule;
 }
 
-SmallVector<Value> DropoutMaskOp::buildLocal(OpBuilder &builder, ValueRange operands, TypeRange resultTypes) {
-  auto local = cast<RankedTensorType>(resultTypes.front());
-  SmallVector<int64_t> split;
-  for (auto [dimension, size] : llvm::enumerate(local.getShape()))
-    if (size != getGlobalShape()[dimension])
-      split.push_back(dimension);
-  ValueRange starts = operands.drop_front();
-  if (starts.size() != split.size()) {
-    emitOpError("is split along ") << split.size() << " dimensions and was given " << starts.size()
-                                   << " starts: expected one for each";
-    return {};
-  }
-  return {DropoutMaskOp::create(builder, getLoc(), local, operands.front(), starts, getRateAttr(),
-                                getStreamAttr(), getGlobalShapeAttr(), builder.getDenseI64ArrayAttr(split))};
+/// The part of a mask is that of the whole tensor, whatever the number of ranks: it is told where it begins.
+SmallVector<Value> DropoutMaskOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  SmallVector<Value> starts;
+  SmallVector<int64_t> dimensions;
+  for (auto [dimension, factors] : llvm::enumerate(getShardingRule().results.front()))
+    for (int factor : factors)
+      if (Value start = part.starts[factor]) {
+        starts.push_back(start);
+        dimensions.push_back(dimension);
+      }
+  return {DropoutMaskOp::create(builder, getLoc(), part.resultTypes.front(), part.operands.front(), starts,
+                                getRateAttr(), getStreamAttr(), getGlobalShapeAttr(),
+                                builder.getDenseI64ArrayAttr(dimensions))};
 }
 
 namespace {

@@ -26,10 +26,14 @@ static RankedTensorType scalarType(RankedTensorType like) {
   return RankedTensorType::get({}, computeType(like.getElementType()));
 }
 
-/// Losses reduce over the whole batch, so nothing of them is split; their decompositions, which exist before
-/// anything is, are.
-template <typename OpT> static ShardingRule wholeRule(OpT op) {
-  return replicatedRule(op->getOperandTypes(), op->getResultTypes());
+/// Losses are means over the whole batch, whose parts are not parts of the loss; the sums that they are made
+/// of can be split.
+static ShardingRule lossRule(RankedTensorType values, RankedTensorType targets) {
+  ShardingRule rule;
+  ValueFactors factors = addFactors(rule, values, "dim", FactorKind::Decomposed);
+  rule.operands = {factors, ValueFactors(ArrayRef(factors).take_front(targets.getRank()))};
+  rule.results.emplace_back();
+  return rule;
 }
 
 /// Every dimension of `x`.
@@ -63,7 +67,9 @@ LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Loca
   return success();
 }
 
-ShardingRule CrossEntropyOp::getShardingRule() { return wholeRule(*this); }
+ShardingRule CrossEntropyOp::getShardingRule() {
+  return lossRule(getLogits().getType(), getLabels().getType());
+}
 
 OpCost CrossEntropyOp::getCost() { return withFlops(streamingCost(*this), 5 * elements(getLogits())); }
 
@@ -95,7 +101,7 @@ LogicalResult CrossEntropyRowsOp::buildGradient(OpBuilder &builder, ArrayRef<Val
 ShardingRule CrossEntropyRowsOp::getShardingRule() {
   ShardingRule rule;
   ValueFactors rows = addRowFactors(rule, getLabels().getType().getShape());
-  int classes = rule.addFactor("classes", getLogits().getType().getShape().back(), FactorKind::Replicated);
+  int classes = rule.addFactor("classes", getLogits().getType().getShape().back(), FactorKind::Decomposed);
   rule.operands = {withFactor(rows, classes), rows};
   rule.results = {rows};
   return rule;
@@ -137,7 +143,7 @@ LogicalResult CrossEntropyRowsGradOp::inferReturnTypes(MLIRContext *, std::optio
 ShardingRule CrossEntropyRowsGradOp::getShardingRule() {
   ShardingRule rule;
   ValueFactors rows = addRowFactors(rule, getLabels().getType().getShape());
-  int classes = rule.addFactor("classes", getLogits().getType().getShape().back(), FactorKind::Replicated);
+  int classes = rule.addFactor("classes", getLogits().getType().getShape().back(), FactorKind::Decomposed);
   rule.operands = {rows, withFactor(rows, classes), rows};
   rule.results = {withFactor(rows, classes)};
   return rule;
@@ -176,7 +182,7 @@ LogicalResult MseOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
   return success();
 }
 
-ShardingRule MseOp::getShardingRule() { return wholeRule(*this); }
+ShardingRule MseOp::getShardingRule() { return lossRule(getPrediction().getType(), getTarget().getType()); }
 
 OpCost MseOp::getCost() { return withFlops(streamingCost(*this), 3 * elements(getPrediction())); }
 
@@ -208,7 +214,7 @@ LogicalResult AccuracyOp::inferReturnTypes(MLIRContext *context, std::optional<L
   return success();
 }
 
-ShardingRule AccuracyOp::getShardingRule() { return wholeRule(*this); }
+ShardingRule AccuracyOp::getShardingRule() { return lossRule(getLogits().getType(), getLabels().getType()); }
 
 OpCost AccuracyOp::getCost() { return withFlops(streamingCost(*this), 3 * elements(getLogits())); }
 

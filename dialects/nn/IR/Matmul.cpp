@@ -7,6 +7,7 @@
 
 #include "dialects/nn/IR/NN.h"
 #include "dialects/nn/IR/NNChecks.h"
+#include "dialects/nn/IR/NNUtils.h"
 
 using namespace mlir;
 using namespace pdc::nn;
@@ -97,15 +98,22 @@ ShardingRule LinearOp::getShardingRule() {
   ShardingRule rule;
   ValueFactors rows = addRowFactors(rule, getType().getShape().drop_back());
   int n = rule.addFactor("n", getType().getShape().back());
-  // Each part of a split sum would add the bias: with one, the sum must stay whole.
-  int k = rule.addFactor("k", getInput().getType().getShape().back(),
-                         getBias() ? FactorKind::Replicated : FactorKind::ReductionSum);
+  // Of the parts of a split sum, the first adds the bias.
+  int k = rule.addFactor("k", getInput().getType().getShape().back(), FactorKind::ReductionSum,
+                         /*needsStart=*/getBias() != nullptr);
   rule.operands = {withFactor(rows, k)};
   rule.operands.push_back(getTransposeWeight() ? ValueFactors{{n}, {k}} : ValueFactors{{k}, {n}});
   if (getBias())
     rule.operands.push_back({{n}});
   rule.results = {withFactor(rows, n)};
   return rule;
+}
+
+SmallVector<Value> LinearOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  SmallVector<Value> operands(part.operands);
+  if (Value start = part.starts.back()) // k is the last factor
+    operands[2] = biasOfFirstPart(builder, getLoc(), operands[2], start);
+  return cloneLocal(*this, builder, {operands, part.resultTypes, part.starts, part.halos});
 }
 
 OpCost LinearOp::getCost() {
@@ -262,12 +270,22 @@ ShardingRule MatmulOp::getShardingRule() { return matmulRule(*this); }
 OpCost MatmulOp::getCost() { return matmulCost(*this); }
 LibraryCall MatmulOp::getLibraryCall() { return matmulLibraryCall(*this); }
 
+/// The batch `?` may be in dimension 0, or, as when experts get tokens of the whole batch, in the rows m.
+static LogicalResult checkStaticButRows(std::optional<Location> location, RankedTensorType lhs) {
+  for (int64_t i = 1; i < lhs.getRank(); ++i)
+    if (lhs.isDynamicDim(i) && i != lhs.getRank() - 2)
+      return inferError<BatchMatmulOp>(
+          location, "expected static dimensions (only dimension 0 and the rows may be `?`), found lhs ", lhs,
+          " with `?` at dimension ", i);
+  return success();
+}
+
 LogicalResult BatchMatmulOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor op,
                                               SmallVectorImpl<Type> &types) {
   RankedTensorType lhs = tensorType(op.getLhs()), rhs = tensorType(op.getRhs());
   if (failed(checkRankAtLeast<BatchMatmulOp>(location, "lhs", lhs, 3, "[b..., m, k]")) ||
       failed(checkRank<BatchMatmulOp>(location, "rhs", rhs, lhs.getRank(), "[b..., k, n], as lhs,")) ||
-      failed(checkStaticButBatch<BatchMatmulOp>(location, "lhs", lhs)) ||
+      failed(checkStaticButRows(location, lhs)) ||
       failed(checkStaticButBatch<BatchMatmulOp>(location, "rhs", rhs)))
     return failure();
   return inferMatmul<BatchMatmulOp>(location, op, types);

@@ -36,6 +36,10 @@ def NN_Float : AnyTypeOf<[F32, F64, BF16, F16]>;
 def NN_FloatTensor : RankedTensorOf<[F32, F64, BF16, F16]>;
 def NN_IdTensor : RankedTensorOf<[I32, I64]>;
 def NN_BoolTensor : RankedTensorOf<[I1]>;
+/// Where a part begins, for ops that depend on positions.
+def NN_Start : Type<
+    CPred<"$_self == ::mlir::RankedTensorType::get({}, ::mlir::IntegerType::get($_self.getContext(), 64))">,
+    "a scalar i64 tensor", "::mlir::RankedTensorType">, BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI64Type())">;
 def NN_Tensor : RankedTensorOf<[F32, F64, BF16, F16, I32, I64, I8, UI8, I1]>;
 
 /// Result types are inferred through the op's adaptor, and verified with exactly one error: see InferredTypes.h.
@@ -57,6 +61,10 @@ def NN_InferredTypesTrait : NativeOpTrait<"InferredTypes", [], [{
   let cppNamespace = "::pdc::nn";
 }
 def NN_InferredTypes : TraitList<[DeclareOpInterfaceMethods<InferTypeOpInterface>, NN_InferredTypesTrait]>;
+
+/// An op whose parts are not the op itself on local types, and one that has windows over its input besides.
+defvar BuiltLocally = DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule", "buildLocal"]>;
+defvar BuiltWithHalo = DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule", "buildLocal", "getHalo"]>;
 
 /// A pure op whose result types follow from its operands and attributes.
 class NN_InferredOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, traits # [

@@ -16,7 +16,7 @@ class NN_TypedLibraryOp<string mnemonic, list<Trait> traits = []> : NN_TypedOp<m
 }
 defvar Differentiable = DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>;
 
-def NN_LinearOp : NN_LibraryOp<"linear", [Differentiable]> {
+def NN_LinearOp : NN_LibraryOp<"linear", [Differentiable, BuiltLocally]> {
   let summary = "x W + b over the last dimension";
   let description = [{
     x: [..., in]; weight: [in, out], or [out, in] with `transpose_weight` (as PyTorch stores it; lets a language model's
@@ -46,7 +46,7 @@ def NN_BatchMatmulOp : NN_MatmulLikeOp<"batch_matmul"> {
 }
 
 /// stride [h, w]; padding [top, left, bottom, right]; dilation [h, w], 1 is dense.
-class NN_ConvOp<string mnemonic, dag tensors, list<Trait> traits = []> : NN_TypedLibraryOp<mnemonic, traits> {
+class NN_ConvOp<string mnemonic, dag tensors, list<Trait> traits = []> : NN_TypedLibraryOp<mnemonic, traits # [BuiltWithHalo]> {
   let arguments = !con(tensors, (ins
     DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$stride,
     DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding,
@@ -54,7 +54,7 @@ class NN_ConvOp<string mnemonic, dag tensors, list<Trait> traits = []> : NN_Type
     DefaultValuedAttr<I64Attr, "1">:$groups));
   let results = (outs NN_FloatTensor:$result);
 }
-def NN_Conv2dOp : NN_LibraryOp<"conv2d", [Differentiable]> {
+def NN_Conv2dOp : NN_LibraryOp<"conv2d", [Differentiable, BuiltWithHalo]> {
   let summary = "2-D convolution (cross-correlation, as in all frameworks)";
   let description = [{
     input [n, c, h, w], weight [out, c / groups, kh, kw], bias [out] -> [n, out, h', w'] with
@@ -78,7 +78,7 @@ def NN_Conv2dGradWeightOp : NN_ConvOp<"conv2d_grad_weight", (ins NN_FloatTensor:
 defvar PoolWindow = (ins DenseI64ArrayAttr:$kernel,
     DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$stride,
     DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0, 0, 0}">:$padding);
-class NN_PoolOp<string mnemonic, dag attributes> : NN_LibraryOp<mnemonic, [Differentiable]> {
+class NN_PoolOp<string mnemonic, dag attributes> : NN_LibraryOp<mnemonic, [Differentiable, BuiltWithHalo]> {
   let arguments = !con((ins NN_FloatTensor:$input), attributes);
   let results = (outs NN_FloatTensor:$result);
 }
@@ -88,27 +88,34 @@ def NN_MaxPool2dOp : NN_PoolOp<"max_pool2d", PoolWindow> {
 def NN_AvgPool2dOp : NN_PoolOp<"avg_pool2d", !con(PoolWindow, (ins UnitAttr:$count_include_pad))> {
   let summary = "Mean of each window; padding counts only with `count_include_pad`";
 }
-def NN_MaxPool2dGradOp : NN_TypedLibraryOp<"max_pool2d_grad"> {
+def NN_MaxPool2dGradOp : NN_TypedLibraryOp<"max_pool2d_grad", [BuiltWithHalo]> {
   let summary = "Gradient of max_pool2d: (grad of result, input) -> input's type; goes to the first largest of a window";
   let arguments = !con((ins NN_FloatTensor:$grad, NN_FloatTensor:$input), PoolWindow);
   let results = (outs NN_FloatTensor:$result);
 }
-def NN_AvgPool2dGradOp : NN_TypedLibraryOp<"avg_pool2d_grad"> {
+def NN_AvgPool2dGradOp : NN_TypedLibraryOp<"avg_pool2d_grad", [BuiltWithHalo]> {
   let summary = "Gradient of avg_pool2d: (grad of result) -> input's type";
   let arguments = !con((ins NN_FloatTensor:$grad), PoolWindow, (ins UnitAttr:$count_include_pad));
   let results = (outs NN_FloatTensor:$result);
 }
 
-def NN_EmbeddingOp : NN_LibraryOp<"embedding", [Differentiable, NN_MixedPrecisionOpInterface]> {
+def NN_EmbeddingOp : NN_LibraryOp<"embedding", [Differentiable, NN_MixedPrecisionOpInterface, BuiltLocally]> {
   let summary = "Rows of a table: table [v, d], ids [...] -> [..., d]";
-  let arguments = (ins NN_FloatTensor:$table, NN_IdTensor:$ids);
+  let description = [{
+    `start` and `vocabulary` belong to a part of a split table, which `partition` makes: row 0 of `table` is that of the
+    id `start` of `vocabulary`; ids of other parts' rows give zeros.
+  }];
+  let arguments = (ins NN_FloatTensor:$table, NN_IdTensor:$ids, Optional<NN_Start>:$start,
+                       OptionalAttr<I64Attr>:$vocabulary);
   let results = (outs NN_FloatTensor:$result);
   // In f32, so that the gradients of a frequent row add up in f32.
   let extraClassDeclaration = [{ bool keepsFullPrecision(unsigned operand) { return true; } }];
 }
-def NN_EmbeddingGradOp : NN_TypedLibraryOp<"embedding_grad"> {
+def NN_EmbeddingGradOp : NN_TypedLibraryOp<"embedding_grad", [BuiltLocally]> {
   let summary = "Gradient of embedding's table: (grad [..., d], ids [...]) -> [v, d]; adds rows in order";
-  let arguments = (ins NN_FloatTensor:$grad, NN_IdTensor:$ids);
+  let description = [{ `start` and `vocabulary` as those of `nn.embedding`; ids of other parts' rows are skipped. }];
+  let arguments = (ins NN_FloatTensor:$grad, NN_IdTensor:$ids, Optional<NN_Start>:$start,
+                       OptionalAttr<I64Attr>:$vocabulary);
   let results = (outs NN_FloatTensor:$result);
 }
 

@@ -97,7 +97,7 @@ def NN_CastOp : NN_TypedOp<"cast", [DeclareOpInterfaceMethods<NN_ElementwiseOpIn
 }
 
 def NN_ConstantOp : NN_Op<"constant", [Pure, ConstantLike, NN_CostOpInterface, AllTypesMatch<["value", "result"]>,
-    DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule", "buildLocal"]>]> {
+    BuiltLocally]> {
   let summary = "A constant tensor";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs NN_Tensor:$result);
@@ -109,18 +109,21 @@ def NN_ConstantOp : NN_Op<"constant", [Pure, ConstantLike, NN_CostOpInterface, A
   ];
 }
 
-def NN_IotaOp : NN_TypedOp<"iota", [DeclareOpInterfaceMethods<NN_ElementwiseOpInterface>, NN_CostOpInterface]> {
+def NN_IotaOp : NN_Op<"iota", [Pure, DeclareOpInterfaceMethods<NN_ElementwiseOpInterface>, NN_CostOpInterface,
+    BuiltLocally]> {
   let summary = "The index along a dimension";
-  let description = [{ Inside fusions: what masks and one-hot comparisons are made of. }];
-  let arguments = (ins I64Attr:$dimension);
+  let description = [{
+    Inside fusions: what masks and one-hot comparisons are made of. Counts from `start`, zero where it is missing.
+  }];
+  let arguments = (ins I64Attr:$dimension, Optional<NN_Start>:$start);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$dimension attr-dict `:` type($result)";
+  let assemblyFormat = "$dimension (`from` $start^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
 def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_CostOpInterface,
     DeclareOpInterfaceMethods<NN_ElementwiseOpInterface>,
-    DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule", "buildLocal"]>]> {
+    BuiltLocally]> {
   let summary = "0 with probability `rate`, else 1 / (1 - rate): a pure function of seed, stream and position";
   let description = [{
     Counter-based, so that the bits are the same on any number of ranks and in the forward and backward pass, and no
@@ -139,8 +142,7 @@ def NN_DropoutMaskOp : NN_Op<"dropout_mask", [Pure, NN_CostOpInterface,
     An element is dropped where h < floor(rate * 2^32). For each key, h takes every value once as i.low does.
 
     `starts` say where this part begins in the global tensor: one scalar for each of `start_dimensions`, zero in other
-    dimensions. `buildLocal` takes, after the seed, a start for each dimension whose local size differs from
-    `global_shape`, in ascending order.
+    dimensions.
   }];
   let arguments = (ins RankedTensorOf<[I64]>:$seed, Variadic<RankedTensorOf<[I64]>>:$starts, F64Attr:$rate,
                        I64Attr:$stream, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$start_dimensions);

@@ -60,7 +60,7 @@ def NN_RmsNormGradOp : NN_LayerGradOp<"rms_norm_grad"> {
   let results = (outs NN_FloatTensor:$grad_input, NN_FloatTensor:$grad_scale);
 }
 
-def NN_SoftmaxOp : NN_LayerOp<"softmax"> {
+def NN_SoftmaxOp : NN_LayerOp<"softmax", [BuiltLocally]> {
   let summary = "softmax(scale * x) over the last dimension, computed in f32";
   let description = [{ With `causal`, element [..., i, j] takes part only if j <= i + (columns - rows); needs columns >= rows. }];
   let arguments = (ins NN_FloatTensor:$input, DefaultValuedAttr<F64Attr, "1.0">:$scale, UnitAttr:$causal);

@@ -34,7 +34,7 @@ def NN_BroadcastOp : NN_TypedOp<"broadcast", ShapeTraits # [DeclareOpInterfaceMe
 
 def NN_SliceOp : NN_InferredOp<"slice", [NN_CostOpInterface,
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>,
-    DeclareOpInterfaceMethods<NN_ShardableOpInterface, ["getShardingRule", "buildLocal"]>]> {
+    BuiltLocally]> {
   let summary = "A part of a tensor";
   let description = [{
     Per dimension: `offsets`, `sizes` (-1: the whole dimension, the only choice for the batch), `strides` (default 1).

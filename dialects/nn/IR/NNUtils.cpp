@@ -118,6 +118,12 @@ Value reduceToShape(OpBuilder &builder, Location loc, Value value, Type type) {
   return castTo(builder, loc, reshapeTo(builder, loc, value, to.getShape()), to.getElementType());
 }
 
+Value biasOfFirstPart(OpBuilder &builder, Location loc, Value bias, Value start) {
+  Value first =
+      CompareOp::create(builder, loc, ComparePredicate::eq, start, scalarConstant(builder, loc, start, 0.0));
+  return SelectOp::create(builder, loc, first, bias, scalarConstant(builder, loc, bias, 0.0));
+}
+
 //===----------------------------------------------------------------------===//
 // Sharding rules
 //===----------------------------------------------------------------------===//

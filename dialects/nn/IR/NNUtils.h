@@ -75,6 +75,11 @@ mlir::Value broadcastTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 /// dimensions.
 mlir::Value reduceToShape(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Type type);
 
+/// The bias that a part of a split sum adds: `bias` where the part begins at zero, zeros in the others, so that
+/// the sum over the parts has it once.
+mlir::Value biasOfFirstPart(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bias,
+                            mlir::Value start);
+
 //===----------------------------------------------------------------------===//
 // Sharding rules
 //===----------------------------------------------------------------------===//

@@ -10,12 +10,12 @@ using namespace pdc::nn;
 static constexpr double flopsPerElement = 8, gradientFlopsPerElement = 14;
 
 namespace {
-/// Rows are independent; a row is not split. Scale and bias have the factor of the features only, so that
+/// Rows are independent; a split row has means to reduce. Scale and bias have the factor of the features only, so that
 /// their gradients are partial sums when rows are split.
 struct RowFactors {
   RowFactors(ShardingRule &rule, RankedTensorType input)
       : rows(addRowFactors(rule, input.getShape().drop_back())),
-        features(rule.addFactor("features", input.getShape().back(), FactorKind::Replicated)) {}
+        features(rule.addFactor("features", input.getShape().back(), FactorKind::Decomposed)) {}
   ValueFactors whole() const { return withFactor(rows, features); }
   ValueFactors scale() const { return {{features}}; }
   ValueFactors rows;

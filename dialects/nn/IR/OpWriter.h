@@ -74,9 +74,10 @@ public:
     return ReduceMaxOp::create(builder, loc, x, llvm::ArrayRef<int64_t>{tensorType(x).getRank() - 1},
                                /*keep_dims=*/true);
   }
-  /// The index along `dimension`, of x's shape.
-  mlir::Value iota(mlir::Value x, int64_t dimension, mlir::Type elementType) {
-    return IotaOp::create(builder, loc, tensorType(x).clone(elementType), dimension);
+  /// The index along `dimension`, of x's shape; counts from `start` where there is one.
+  mlir::Value iota(mlir::Value x, int64_t dimension, mlir::Type elementType,
+                   mlir::Value start = mlir::Value()) {
+    return IotaOp::create(builder, loc, tensorType(x).clone(elementType), dimension, start);
   }
 
   mlir::Value scalar(mlir::Value like, double value) { return scalarConstant(builder, loc, like, value); }

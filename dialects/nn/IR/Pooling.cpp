@@ -61,6 +61,78 @@ static ShardingRule poolingRule(RankedTensorType pooled, unsigned operands) {
   return rule;
 }
 
+/// The windows of `op` along the factor "h" or "w", over an image of `type`.
+template <typename OpT> static WindowAxis axisOf(OpT op, unsigned factor, RankedTensorType type) {
+  static constexpr int64_t dense[] = {1, 1};
+  Windows windows{op.getKernel(), op.getStride(), op.getPadding(), dense};
+  int number = factor == findFactor(op.getShardingRule(), "h") ? 0 : 1;
+  return {windows, number, type.getDimSize(2 + number)};
+}
+
+template <typename OpT>
+static SmallVector<Interval> poolingHalo(OpT op, unsigned factor, const HaloPart &part) {
+  return {axisOf(op, factor, op.getInput().getType()).inImage(part.results[0])};
+}
+
+/// The gradient of a part of the image: from the windows that touch it, and all of the image under them.
+template <typename OpT>
+static SmallVector<Interval> poolingGradHalo(OpT op, unsigned factor, const HaloPart &part) {
+  WindowAxis axis = axisOf(op, factor, op.getType());
+  SmallVector<Interval> needed(part.operands.size());
+  needed[0] = axis.touching(part.results[0]);
+  if (needed.size() == 2)
+    needed[1] = axis.inImage(needed[0]);
+  return needed;
+}
+
+template <typename OpT>
+static SmallVector<Value> localPooling(OpT op, OpBuilder &builder, const LocalPart &part) {
+  ShardingRule rule = op.getShardingRule();
+  SmallVector<int64_t, 4> padding(op.getPadding());
+  for (int number : {0, 1}) {
+    unsigned factor = findFactor(rule, number == 0 ? "h" : "w");
+    const HaloPart &halo = part.halos[factor];
+    if (!halo.results.empty())
+      axisOf(op, factor, op.getInput().getType()).pad(padding, number, halo.results[0], halo.operands[0]);
+  }
+  auto local = cast<OpT>(builder.clone(*op.getOperation()));
+  local->setDiscardableAttrs(ArrayRef<NamedAttribute>{});
+  local->setOperands(part.operands);
+  local.setPadding(padding);
+  local.getResult().setType(cast<RankedTensorType>(part.resultTypes.front()));
+  return {local.getResult()};
+}
+
+template <typename OpT>
+static SmallVector<Value> localPoolingGrad(OpT op, OpBuilder &builder, const LocalPart &part) {
+  ShardingRule rule = op.getShardingRule();
+  SmallVector<int64_t, 4> padding(op.getPadding());
+  auto type = cast<RankedTensorType>(part.resultTypes.front());
+  SmallVector<int64_t, 4> shape(type.getShape());
+  Interval has[2], wanted[2];
+  for (int number : {0, 1}) {
+    unsigned factor = findFactor(rule, number == 0 ? "h" : "w");
+    const HaloPart &halo = part.halos[factor];
+    has[number] = wanted[number] = {0, shape[2 + number]};
+    if (halo.results.empty())
+      continue;
+    WindowAxis axis = axisOf(op, factor, op.getType());
+    has[number] = axis.inImage(halo.operands[0]);
+    wanted[number] = halo.results[0];
+    axis.pad(padding, number, halo.operands[0], has[number]);
+    shape[2 + number] = has[number].size();
+  }
+  auto local = cast<OpT>(builder.clone(*op.getOperation()));
+  local->setDiscardableAttrs(ArrayRef<NamedAttribute>{});
+  local->setOperands(part.operands);
+  local.setPadding(padding);
+  local.getResult().setType(type.clone(shape));
+  Value result = local.getResult();
+  for (int number : {0, 1})
+    result = cutOrPad(builder, op.getLoc(), result, 2 + number, has[number], wanted[number]);
+  return {result};
+}
+
 template <typename OpT> static OpCost poolingCost(OpT op, Value pooled) {
   double window = static_cast<double>(op.getKernel()[0] * op.getKernel()[1]);
   return withFlops(streamingCost(op), elements(pooled) * window);
@@ -93,6 +165,12 @@ LogicalResult MaxPool2dOp::buildGradient(OpBuilder &builder, ArrayRef<Value> res
   return success();
 }
 ShardingRule MaxPool2dOp::getShardingRule() { return poolingRule(getType(), 1); }
+SmallVector<Interval> MaxPool2dOp::getHalo(unsigned factor, const HaloPart &part) {
+  return poolingHalo(*this, factor, part);
+}
+SmallVector<Value> MaxPool2dOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  return localPooling(*this, builder, part);
+}
 OpCost MaxPool2dOp::getCost() { return poolingCost(*this, getResult()); }
 LibraryCall MaxPool2dOp::getLibraryCall() { return poolingCall(*this, "max_pool2d"); }
 
@@ -103,6 +181,12 @@ LogicalResult MaxPool2dGradOp::verify() {
   return verifyPoolingGradient(*this);
 }
 ShardingRule MaxPool2dGradOp::getShardingRule() { return poolingRule(getGrad().getType(), 2); }
+SmallVector<Interval> MaxPool2dGradOp::getHalo(unsigned factor, const HaloPart &part) {
+  return poolingGradHalo(*this, factor, part);
+}
+SmallVector<Value> MaxPool2dGradOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  return localPoolingGrad(*this, builder, part);
+}
 OpCost MaxPool2dGradOp::getCost() { return poolingCost(*this, getGrad()); }
 LibraryCall MaxPool2dGradOp::getLibraryCall() { return poolingCall(*this, "max_pool2d_grad"); }
 
@@ -122,10 +206,22 @@ LogicalResult AvgPool2dOp::buildGradient(OpBuilder &builder, ArrayRef<Value> res
   return success();
 }
 ShardingRule AvgPool2dOp::getShardingRule() { return poolingRule(getType(), 1); }
+SmallVector<Interval> AvgPool2dOp::getHalo(unsigned factor, const HaloPart &part) {
+  return poolingHalo(*this, factor, part);
+}
+SmallVector<Value> AvgPool2dOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  return localPooling(*this, builder, part);
+}
 OpCost AvgPool2dOp::getCost() { return poolingCost(*this, getResult()); }
 LibraryCall AvgPool2dOp::getLibraryCall() { return poolingCall(*this, "avg_pool2d"); }
 
 LogicalResult AvgPool2dGradOp::verify() { return verifyPoolingGradient(*this); }
 ShardingRule AvgPool2dGradOp::getShardingRule() { return poolingRule(getGrad().getType(), 1); }
+SmallVector<Interval> AvgPool2dGradOp::getHalo(unsigned factor, const HaloPart &part) {
+  return poolingGradHalo(*this, factor, part);
+}
+SmallVector<Value> AvgPool2dGradOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  return localPoolingGrad(*this, builder, part);
+}
 OpCost AvgPool2dGradOp::getCost() { return poolingCost(*this, getGrad()); }
 LibraryCall AvgPool2dGradOp::getLibraryCall() { return poolingCall(*this, "avg_pool2d_grad"); }

@@ -175,7 +175,7 @@ LogicalResult ReduceMeanOp::buildGradient(OpBuilder &builder, ArrayRef<Value> re
 
 ShardingRule ReduceMeanOp::getShardingRule() {
   // Partial means do not add up to the mean; the sum that it becomes can be split.
-  return reductionRule(getInput().getType(), getAxes(), getKeepDims(), FactorKind::Replicated);
+  return reductionRule(getInput().getType(), getAxes(), getKeepDims(), FactorKind::Decomposed);
 }
 
 //===----------------------------------------------------------------------===//
@@ -205,5 +205,5 @@ LogicalResult GlobalAvgPool2dOp::buildGradient(OpBuilder &builder, ArrayRef<Valu
 }
 
 ShardingRule GlobalAvgPool2dOp::getShardingRule() {
-  return reductionRule(getInput().getType(), heightAndWidth, /*keepDims=*/false, FactorKind::Replicated);
+  return reductionRule(getInput().getType(), heightAndWidth, /*keepDims=*/false, FactorKind::Decomposed);
 }

@@ -124,14 +124,14 @@ ShardingRule SliceOp::getShardingRule() {
   return rule;
 }
 
-SmallVector<Value> SliceOp::buildLocal(OpBuilder &builder, ValueRange operands, TypeRange resultTypes) {
+SmallVector<Value> SliceOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
   // All of a dimension stays all of it, whatever its local size.
   SmallVector<int64_t> sizes(getSizes());
   for (auto [index, size] : llvm::enumerate(sizes))
     if (getInput().getType().getDimSize(index) == getResult().getType().getDimSize(index))
       size = -1;
-  return {
-      SliceOp::create(builder, getLoc(), resultTypes, operands.front(), getOffsets(), sizes, getStrides())};
+  return {SliceOp::create(builder, getLoc(), part.resultTypes, part.operands.front(), getOffsets(), sizes,
+                          getStrides())};
 }
 
 //===----------------------------------------------------------------------===//

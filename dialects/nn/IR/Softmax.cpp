@@ -35,12 +35,13 @@ LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resul
   return success();
 }
 
-/// Rows are independent, except that a causal mask depends on the row's index.
+/// Rows are independent, except that a causal mask depends on the row's index. Split columns have a maximum
+/// and sums to reduce.
 static ValueFactors softmaxFactors(ShardingRule &rule, RankedTensorType type, bool causal) {
   ValueFactors rows = addRowFactors(rule, type.getShape().drop_back());
   if (causal)
-    rule.factors.back().kind = FactorKind::Replicated;
-  return withFactor(rows, rule.addFactor("columns", type.getShape().back(), FactorKind::Replicated));
+    rule.factors.back().needsStart = true;
+  return withFactor(rows, rule.addFactor("columns", type.getShape().back(), FactorKind::Decomposed));
 }
 
 ShardingRule SoftmaxOp::getShardingRule() {
@@ -56,29 +57,44 @@ OpCost SoftmaxOp::getCost() {
   return withFlops(streamingCost(*this), 6 * elements(getInput()));
 }
 
-/// Where a causal softmax sees something: column <= row + (columns - rows).
-static Value causalMask(OpWriter &w, Value x) {
-  RankedTensorType type = tensorType(x);
-  int64_t rank = type.getRank(), rows = type.getDimSize(rank - 2), columns = type.getDimSize(rank - 1);
+/// Where a causal softmax sees something: column <= row + diagonal, with rows counted from `rowStart`.
+static Value causalMask(OpWriter &w, Value x, int64_t diagonal, Value rowStart) {
+  int64_t rank = tensorType(x).getRank();
   Type index = w.builder.getI32Type();
-  Value last = w.iota(x, rank - 2, index);
-  if (columns != rows)
-    last = w.add(last, static_cast<double>(columns - rows));
+  Value last = w.iota(x, rank - 2, index, rowStart);
+  if (diagonal != 0)
+    last = w.add(last, static_cast<double>(diagonal));
   return w.compare(ComparePredicate::le, w.iota(x, rank - 1, index), last);
 }
 
-FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
-  OpWriter w(builder, getLoc());
-  Value x = w.mul(w.compute(getInput()), getScale().convertToDouble());
-  Value mask = getCausal() ? causalMask(w, x) : Value();
-  if (mask)
+/// The softmax of `input`, which is the operand of `op` or a part of its rows.
+static Value softmaxInParts(SoftmaxOp op, OpBuilder &builder, Value input, Value rowStart) {
+  OpWriter w(builder, op.getLoc());
+  Value x = w.mul(w.compute(input), op.getScale().convertToDouble()), mask;
+  if (op.getCausal()) {
+    ArrayRef<int64_t> whole = op.getType().getShape().take_back(2);
+    mask = causalMask(w, x, whole[1] - whole[0], rowStart);
     x = w.select(mask, x, lowest);
+  }
   Value powers = w.exp(w.sub(x, w.rowMax(x)));
   // Again: an approximate exponential need not be zero there.
   if (mask)
     powers = w.select(mask, powers, 0.0);
   Value result = w.mul(powers, w.reciprocal(w.rowSum(powers)));
-  return SmallVector<Value>{w.cast(result, getType().getElementType())};
+  return w.cast(result, op.getType().getElementType());
+}
+
+FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
+  return SmallVector<Value>{softmaxInParts(*this, builder, getInput(), /*rowStart=*/Value())};
+}
+
+/// Rows of a causal softmax that begin elsewhere are no softmax of the dialect, but have the same parts.
+SmallVector<Value> SoftmaxOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
+  int64_t rank = getType().getRank();
+  Value rowStart = getCausal() ? part.starts[rank - 2] : Value();
+  if (!rowStart)
+    return cloneLocal(*this, builder, part);
+  return {softmaxInParts(*this, builder, part.operands.front(), rowStart)};
 }
 
 LogicalResult SoftmaxGradOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor op,

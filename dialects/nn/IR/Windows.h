@@ -3,6 +3,7 @@
 #define PDC_DIALECTS_NN_IR_WINDOWS_H
 
 #include "dialects/nn/IR/NNChecks.h"
+#include "dialects/nn/Interfaces/NNInterfaces.h"
 
 namespace pdc::nn {
 
@@ -21,6 +22,37 @@ struct Windows {
     return room < 0 ? 0 : room / stride[axis] + 1;
   }
 };
+
+/// The windows along one axis, and the image of `size` elements that they slide over. Positions are those of
+/// the image without its padding.
+struct WindowAxis {
+  WindowAxis(const Windows &windows, int axis, int64_t size)
+      : extent(windows.extent(axis)), stride(windows.stride[axis]), low(windows.padding[axis]), size(size),
+        count(windows.count(size, axis)) {}
+
+  /// From the first element of the first window to the last of the last; it may exceed the image.
+  Interval covered(Interval windows) const {
+    return {windows.begin * stride - low, (windows.end - 1) * stride - low + extent};
+  }
+  /// The elements of the image that these windows read: at least one.
+  Interval inImage(Interval windows) const;
+  /// The windows that read any of these elements: at least one, which may be a neighbour where there is none.
+  Interval touching(Interval elements) const;
+
+  /// Sets the sides of `padding` [top, left, bottom, right] along axis `number` so that these windows lie over a
+  /// part that has the elements `image`.
+  void pad(llvm::MutableArrayRef<int64_t> padding, int number, Interval windows, Interval image) const;
+
+  int64_t extent, stride, low, size, count;
+};
+
+/// Elements [part.begin, part.end) along dimension `dim` of a value that holds `has` of it: cut, and filled up
+/// with zeros.
+mlir::Value cutOrPad(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, int64_t dim,
+                     Interval has, Interval part);
+
+/// The factor called `name`, which the rule has.
+unsigned findFactor(const ShardingRule &rule, llvm::StringRef name);
 
 /// Fails unless `values` are `count` integers, none below `least`.
 template <typename OpT>

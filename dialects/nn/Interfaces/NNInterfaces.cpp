@@ -19,3 +19,12 @@ pdc::nn::OpCost pdc::nn::streamingCost(mlir::Operation *op) {
   cost.bytesWritten = bytesOf(op->getResultTypes());
   return cost;
 }
+
+llvm::SmallVector<mlir::Value> pdc::nn::cloneLocal(mlir::Operation *op, mlir::OpBuilder &builder,
+                                                   const LocalPart &part) {
+  mlir::OperationState state(op->getLoc(), op->getName());
+  state.addOperands(part.operands);
+  state.addTypes(part.resultTypes);
+  state.addAttributes(op->getAttrs());
+  return llvm::SmallVector<mlir::Value>(builder.create(state)->getResults());
+}

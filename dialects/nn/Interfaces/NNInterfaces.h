@@ -8,6 +8,36 @@
 #include "mlir/IR/OpDefinition.h"
 
 namespace pdc::nn {
+/// Elements [begin, end) of a dimension of the unsplit value.
+struct Interval {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+  bool operator==(const Interval &) const = default;
+};
+
+/// Which elements of each operand and result a part has along the dimension of a factor of kind Halo; empty
+/// intervals for values that lack the factor.
+struct HaloPart {
+  llvm::SmallVector<Interval, 3> operands;
+  llvm::SmallVector<Interval, 1> results;
+};
+
+/// One part of a split op.
+struct LocalPart {
+  mlir::ValueRange operands;
+  mlir::TypeRange resultTypes;
+  /// Per factor: a scalar i64 tensor that says at which of the factor's elements the part begins, for factors
+  /// that are split and need it (Factor::needsStart); null otherwise.
+  llvm::ArrayRef<mlir::Value> starts;
+  /// Per factor: what the part has along it, the elements that getHalo asks for included. Without intervals
+  /// unless the factor is of kind Halo and split.
+  llvm::ArrayRef<HaloPart> halos;
+};
+
+/// The op itself on local types.
+llvm::SmallVector<mlir::Value> cloneLocal(mlir::Operation *op, mlir::OpBuilder &builder,
+                                          const LocalPart &part);
+
 /// No floating-point work to speak of: reads every operand and writes every result once.
 OpCost streamingCost(mlir::Operation *op);
 } // namespace pdc::nn

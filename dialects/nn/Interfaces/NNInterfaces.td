@@ -32,15 +32,18 @@ def NN_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
     InterfaceMethod<"The op's loops and which dimension of which value each runs over: see ShardingRule.h.",
       "::pdc::nn::ShardingRule", "getShardingRule">,
     InterfaceMethod<[{
-      Builds this op for one part: `operands` and `resultTypes` are local. The default clones the op with them, which
-      is right where no attribute speaks of sizes.
+      Builds this op for one part, whose operands and results have local types. The default clones the op with them,
+      which is right where no attribute speaks of sizes or positions.
     }], "::llvm::SmallVector<::mlir::Value>", "buildLocal",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands, "::mlir::TypeRange":$resultTypes), [{}], [{
-        ::mlir::OperationState state($_op->getLoc(), $_op->getName());
-        state.addOperands(operands);
-        state.addTypes(resultTypes);
-        state.addAttributes($_op->getAttrs());
-        return ::llvm::SmallVector<::mlir::Value>(builder.create(state)->getResults());
+      (ins "::mlir::OpBuilder &":$builder, "const ::pdc::nn::LocalPart &":$part), [{}], [{
+        return ::pdc::nn::cloneLocal($_op, builder, part);
+      }]>,
+    InterfaceMethod<[{
+      Which elements of each operand a part needs along a factor of kind Halo, given those that it holds. Borders of the
+      whole value bound what it may ask for.
+    }], "::llvm::SmallVector<::pdc::nn::Interval>", "getHalo",
+      (ins "unsigned":$factor, "const ::pdc::nn::HaloPart &":$part), [{}], [{
+        return ::llvm::to_vector(part.operands);
       }]>
   ];
 }

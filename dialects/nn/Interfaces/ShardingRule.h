@@ -24,7 +24,8 @@ enum class FactorKind {
   Parallel, // appears in a result: each part computes its part of it (a partial sum of results that lack it)
   ReductionSum, // appears in operands only: each part computes a partial sum of the whole result
   ReductionMax, // likewise, with max
-  Halo,         // parallel, but a part needs its neighbours' borders (spatial dimensions of convolutions)
+  Halo,         // windows: a part needs elements of its neighbours too (ShardableOpInterface::getHalo)
+  Decomposed,   // can be split when the op is first replaced by its parts (passes/layouts/SplitByParts.h)
   Replicated    // cannot be split: every part needs the whole dimension
 };
 
@@ -32,6 +33,7 @@ struct Factor {
   std::string name; // "batch", "m", "n", "k", "heads", ...: for reports
   int64_t size;     // elements in the unsplit op; ShapedType::kDynamic before the batch is bound
   FactorKind kind;
+  bool needsStart = false; // a part must be told where it begins (LocalPart::starts)
 };
 
 /// The factors of one dimension, major to minor, as indices into ShardingRule::factors. Empty: size one.
@@ -44,8 +46,9 @@ struct ShardingRule {
   llvm::SmallVector<ValueFactors, 4> operands; // one entry per operand
   llvm::SmallVector<ValueFactors, 2> results;  // one entry per result
 
-  int addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel) {
-    factors.push_back({name.str(), size, kind});
+  int addFactor(llvm::StringRef name, int64_t size, FactorKind kind = FactorKind::Parallel,
+                bool needsStart = false) {
+    factors.push_back({name.str(), size, kind, needsStart});
     return static_cast<int>(factors.size()) - 1;
   }
 };

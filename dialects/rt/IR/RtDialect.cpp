@@ -241,9 +241,28 @@ LogicalResult CollectiveStartOp::verify() {
   return success();
 }
 
+template <typename OpT> static LogicalResult verifyMessage(OpT op) {
+  if (!isDense(cast<MemRefType>(op.getMemory().getType())))
+    return op.emitOpError() << "works on " << op.getMemory().getType() << ", expected dense memory";
+  auto program = dyn_cast<ProgramOp>(op->getParentOp());
+  if (program && op.getPeers().size() != program.getRanks().size())
+    return op.emitOpError() << "has " << op.getPeers().size() << " peers for " << program.getRanks().size()
+                            << " ranks";
+  if (program)
+    for (auto [peer, rank] : llvm::zip(op.getPeers(), program.getRanks()))
+      if (peer == rank || peer < 0)
+        return op.emitOpError() << "has the peer " << peer << " for rank " << rank;
+  if (!op.getToken().hasOneUse())
+    return op.emitOpError("must be ended by exactly one rt.collective_done");
+  return success();
+}
+LogicalResult SendStartOp::verify() { return verifyMessage(*this); }
+LogicalResult ReceiveStartOp::verify() { return verifyMessage(*this); }
+
 LogicalResult CollectiveDoneOp::verify() {
-  if (!getToken().getDefiningOp<CollectiveStartOp>())
-    return emitOpError("ends what no rt.collective_start has started");
+  Operation *start = getToken().getDefiningOp();
+  if (!isa_and_nonnull<CollectiveStartOp, SendStartOp, ReceiveStartOp>(start))
+    return emitOpError("ends what no rt.collective_start, rt.send_start or rt.receive_start has started");
   return success();
 }
 

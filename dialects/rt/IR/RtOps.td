@@ -180,6 +180,32 @@ def Rt_CollectiveStartOp : Rt_Op<"collective_start"> {
   let hasVerifier = 1;
 }
 
+/// Point to point: `peers` has the other side's rank for each of the program's ranks. Messages of one pair of ranks and
+/// one tag arrive in the order in which they were sent.
+class Rt_MessageOp<string mnemonic> : Rt_Op<mnemonic> {
+  let arguments = !con(Estimates, (ins Rt_Memory:$memory, DenseI64ArrayAttr:$peers,
+                                       DefaultValuedAttr<I64Attr, "0">:$tag));
+  let results = (outs Rt_TokenType:$token);
+  let assemblyFormat = "$label $memory `peers` $peers attr-dict `:` type($memory)";
+  let hasVerifier = 1;
+}
+def Rt_SendStartOp : Rt_MessageOp<"send_start"> {
+  let summary = "Starts sending memory, which must stay as it is until the send is done";
+  let description = [{
+    ```mlir
+    %r = rt.receive_start "conv1 halo" %from_next peers [1] : memref<1x3x1x7xf32>
+    %s = rt.send_start "conv1 halo" %to_next peers [1] : memref<1x3x1x7xf32>
+    rt.collective_done %r
+    rt.collective_done %s
+    ```
+    A send may be done only when the peer has started to receive: ranks that exchange messages start all receives before
+    they wait for anything.
+  }];
+}
+def Rt_ReceiveStartOp : Rt_MessageOp<"receive_start"> {
+  let summary = "Starts receiving into memory";
+}
+
 def Rt_CollectiveDoneOp : Rt_Op<"collective_done"> {
   let summary = "Waits for what was started";
   let arguments = (ins Rt_TokenType:$token);

@@ -14,9 +14,10 @@ namespace {
 
 using program::ElementType;
 
-// rows[..., D] of a table[V, D], chosen by ids[...].
+// rows[..., D] of a table[V, D], chosen by ids[...]. Of a table that is split by rows, V of `vocabulary` rows are
+// here.
 struct Shapes {
-  int64_t vocabulary, width, count;
+  int64_t table_rows, width, count, vocabulary;
 };
 
 absl::StatusOr<Shapes> CheckShapes(const program::Instruction& instruction, const View& table,
@@ -30,7 +31,31 @@ absl::StatusOr<Shapes> CheckShapes(const program::Instruction& instruction, cons
   if (!table.dense() || !ids.dense() || !rows.dense())
     return CallUnsupported(instruction, "a view that is not dense");
   if (ids.type != ElementType::kI32) return CallUnsupported(instruction, "a type of ids other than i32");
-  return Shapes{table.shape[0], table.shape[1], ids.elements()};
+  int64_t rows_here = table.shape[0];
+  int64_t vocabulary = program::FindInteger(instruction, "vocabulary", rows_here);
+  if (vocabulary < rows_here) return CallError(instruction, "the table has more rows than the vocabulary");
+  return Shapes{rows_here, table.shape[1], ids.elements(), vocabulary};
+}
+
+// Operands: two reads, of a split table a third that says where its part begins, and the result.
+absl::Status ExpectTableOperands(const program::Instruction& instruction) {
+  if (instruction.operands() == nullptr || instruction.operands()->size() != 4)
+    return ExpectOperands(instruction, 2, 1);
+  PDC_RETURN_IF_ERROR(ExpectOperands(instruction, 3, 1));
+  View start = ViewOf(instruction, 2);
+  if (start.type != ElementType::kI64 || start.elements() != 1)
+    return CallError(instruction, absl::StrCat("the start of a part is no i64 scalar: ", ToString(start)));
+  return absl::OkStatus();
+}
+
+bool IsPart(const program::Instruction& instruction) { return instruction.operands()->size() == 4; }
+
+// The index of the result among the operands.
+uint32_t ResultOf(const program::Instruction& instruction) { return instruction.operands()->size() - 1; }
+
+// Where the part of the table begins.
+const int64_t* StartOf(const program::Instruction& instruction, const Binding& binding) {
+  return IsPart(instruction) ? reinterpret_cast<const int64_t*>(binding.operands[2]) : nullptr;
 }
 
 absl::Status BadId(const program::Instruction& instruction, const int32_t* ids, int64_t index,
@@ -57,15 +82,23 @@ class EmbeddingCall : public Call {
         row_bytes_(shapes.width * element_bytes),
         table_(binding.operands[0]),
         ids_(reinterpret_cast<const int32_t*>(binding.operands[1])),
-        rows_(binding.operands[2]),
+        start_(StartOf(instruction, binding)),
+        rows_(binding.operands[ResultOf(instruction)]),
         workers_(binding.workers) {}
 
   absl::Status Run() override {
     int64_t bad = FirstBadId(ids_, shapes_.count, shapes_.vocabulary);
     if (bad < shapes_.count) return BadId(instruction_, ids_, bad, shapes_.vocabulary);
+    int64_t start = start_ ? *start_ : 0;
     workers_.ParallelFor(shapes_.count, [&](IndexRange range) {
       for (int64_t i = range.begin; i < range.end; ++i) {
-        std::memcpy(rows_ + i * row_bytes_, table_ + ids_[i] * row_bytes_, row_bytes_);
+        int64_t row = ids_[i] - start;
+        bool here = row >= 0 && row < shapes_.table_rows;
+        if (here) {
+          std::memcpy(rows_ + i * row_bytes_, table_ + row * row_bytes_, row_bytes_);
+        } else {
+          std::memset(rows_ + i * row_bytes_, 0, row_bytes_);
+        }
       }
     });
     return absl::OkStatus();
@@ -77,6 +110,7 @@ class EmbeddingCall : public Call {
   int64_t row_bytes_;
   const std::byte* table_;
   const int32_t* ids_;
+  const int64_t* start_;
   std::byte* rows_;
   Workers workers_;
 };
@@ -96,6 +130,7 @@ class EmbeddingGradCall : public Call {
         shapes_(shapes),
         rows_(reinterpret_cast<const Row*>(binding.operands[0])),
         ids_(reinterpret_cast<const int32_t*>(binding.operands[1])),
+        start_(StartOf(instruction, binding)),
         sums_(sums),
         rounded_(rounded),
         accumulate_(accumulate),
@@ -104,16 +139,19 @@ class EmbeddingGradCall : public Call {
   absl::Status Run() override {
     int64_t bad = FirstBadId(ids_, shapes_.count, shapes_.vocabulary);
     if (bad < shapes_.count) return BadId(instruction_, ids_, bad, shapes_.vocabulary);
-    workers_.ParallelFor(shapes_.vocabulary, [&](IndexRange range) { Begin(range); });
+    int64_t start = start_ ? *start_ : 0;
+    workers_.ParallelFor(shapes_.table_rows, [&](IndexRange range) { Begin(range); });
     workers_.ParallelFor(shapes_.width, [&](IndexRange range) {
       for (int64_t i = 0; i < shapes_.count; ++i) {
+        int64_t to = ids_[i] - start;
+        if (to < 0 || to >= shapes_.table_rows) continue;
         const Row* row = rows_ + i * shapes_.width;
-        float* sum = sums_ + ids_[i] * shapes_.width;
+        float* sum = sums_ + to * shapes_.width;
         for (int64_t d = range.begin; d < range.end; ++d) sum[d] += ToFloat(row[d]);
       }
     });
     if (rounded_ == nullptr) return absl::OkStatus();
-    workers_.ParallelFor(shapes_.vocabulary * shapes_.width, [&](IndexRange range) {
+    workers_.ParallelFor(shapes_.table_rows * shapes_.width, [&](IndexRange range) {
       for (int64_t i = range.begin; i < range.end; ++i) rounded_[i] = FloatToBf16(sums_[i]);
     });
     return absl::OkStatus();
@@ -134,6 +172,7 @@ class EmbeddingGradCall : public Call {
   Shapes shapes_;
   const Row* rows_;
   const int32_t* ids_;
+  const int64_t* start_;
   float* sums_;
   uint16_t* rounded_;
   bool accumulate_;
@@ -144,16 +183,18 @@ bool IsFloat(ElementType type) { return type == ElementType::kF32 || type == Ele
 
 absl::StatusOr<std::unique_ptr<Call>> PrepareEmbedding(const program::Instruction& instruction,
                                                        const Binding& binding) {
-  PDC_RETURN_IF_ERROR(ExpectOperands(instruction, 2, 1));
-  View table = ViewOf(instruction, 0), ids = ViewOf(instruction, 1), rows = ViewOf(instruction, 2);
+  PDC_RETURN_IF_ERROR(ExpectTableOperands(instruction));
+  View table = ViewOf(instruction, 0), ids = ViewOf(instruction, 1),
+       rows = ViewOf(instruction, ResultOf(instruction));
   PDC_ASSIGN_OR_RETURN(Shapes shapes, CheckShapes(instruction, table, ids, rows));
   if (table.type != rows.type) return CallError(instruction, "the table and the rows differ in element type");
   return std::make_unique<EmbeddingCall>(instruction, shapes, program::ElementBytes(table.type), binding);
 }
 
 absl::StatusOr<Shapes> CheckGrad(const program::Instruction& instruction) {
-  PDC_RETURN_IF_ERROR(ExpectOperands(instruction, 2, 1));
-  View rows = ViewOf(instruction, 0), ids = ViewOf(instruction, 1), table = ViewOf(instruction, 2);
+  PDC_RETURN_IF_ERROR(ExpectTableOperands(instruction));
+  View rows = ViewOf(instruction, 0), ids = ViewOf(instruction, 1),
+       table = ViewOf(instruction, ResultOf(instruction));
   PDC_ASSIGN_OR_RETURN(Shapes shapes, CheckShapes(instruction, table, ids, rows));
   if (!IsFloat(rows.type) || !IsFloat(table.type)) {
     return CallUnsupported(instruction, "an element type other than f32 and bf16");
@@ -163,17 +204,18 @@ absl::StatusOr<Shapes> CheckGrad(const program::Instruction& instruction) {
 
 absl::StatusOr<int64_t> EmbeddingGradWorkspace(const program::Instruction& instruction, int threads) {
   PDC_ASSIGN_OR_RETURN(Shapes shapes, CheckGrad(instruction));
-  bool rounds = ViewOf(instruction, 2).type == ElementType::kBF16;
-  return rounds ? shapes.vocabulary * shapes.width * static_cast<int64_t>(sizeof(float)) : 0;
+  bool rounds = ViewOf(instruction, ResultOf(instruction)).type == ElementType::kBF16;
+  return rounds ? shapes.table_rows * shapes.width * static_cast<int64_t>(sizeof(float)) : 0;
 }
 
 absl::StatusOr<std::unique_ptr<Call>> PrepareEmbeddingGrad(const program::Instruction& instruction,
                                                            const Binding& binding) {
   PDC_ASSIGN_OR_RETURN(Shapes shapes, CheckGrad(instruction));
   bool accumulate = program::FindInteger(instruction, "accumulate", 0) != 0;
-  bool rounds = ViewOf(instruction, 2).type == ElementType::kBF16;
-  auto* sums = reinterpret_cast<float*>(rounds ? binding.workspace : binding.operands[2]);
-  auto* rounded = rounds ? reinterpret_cast<uint16_t*>(binding.operands[2]) : nullptr;
+  std::byte* table = binding.operands[ResultOf(instruction)];
+  bool rounds = ViewOf(instruction, ResultOf(instruction)).type == ElementType::kBF16;
+  auto* sums = reinterpret_cast<float*>(rounds ? binding.workspace : table);
+  auto* rounded = rounds ? reinterpret_cast<uint16_t*>(table) : nullptr;
   if (ViewOf(instruction, 0).type == ElementType::kF32) {
     return std::make_unique<EmbeddingGradCall<float>>(instruction, shapes, binding, sums, rounded,
                                                       accumulate);

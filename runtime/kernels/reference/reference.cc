@@ -240,23 +240,89 @@ void AvgPoolGrad(const Context& context) {
   sums.Store();
 }
 
+// Where the part begins that the last read operand speaks of, when there is an operand more than `operands`.
+int64_t StartOf(const Context& context, uint32_t operands) {
+  if (context.operands() == operands) return 0;
+  return *reinterpret_cast<const int64_t*>(context.addresses[context.operands() - 2]);
+}
+
+Tensor Result(const Context& context) { return context.operand(context.operands() - 1); }
+
 void Embedding(const Context& context) {
-  Tensor table = context.operand(0), ids = context.operand(1), rows = context.operand(2);
+  Tensor table = context.operand(0), ids = context.operand(1), rows = Result(context);
+  int64_t start = StartOf(context, 3);
   ForEachIndex(rows.shape(), [&](const Index& at) {
-    Index id_at(at.begin(), at.end() - 1);
-    rows.Set(at, table.Get({static_cast<int64_t>(ids.Get(id_at)), at.back()}));
+    int64_t row = static_cast<int64_t>(ids.Get(Index(at.begin(), at.end() - 1))) - start;
+    rows.Set(at, row >= 0 && row < table.shape()[0] ? table.Get({row, at.back()}) : 0);
   });
 }
 
 void EmbeddingGrad(const Context& context) {
-  Tensor rows = context.operand(0), ids = context.operand(1), table = context.operand(2);
+  Tensor rows = context.operand(0), ids = context.operand(1), table = Result(context);
+  int64_t start = StartOf(context, 3);
   Sums sums(table);
   if (context.integer("accumulate", 0) != 0) {
     ForEachIndex(table.shape(), [&](const Index& at) { sums[at] = table.Get(at); });
   }
   ForEachIndex(rows.shape(), [&](const Index& at) {
-    Index id_at(at.begin(), at.end() - 1);
-    sums[{static_cast<int64_t>(ids.Get(id_at)), at.back()}] += rows.Get(at);
+    int64_t row = static_cast<int64_t>(ids.Get(Index(at.begin(), at.end() - 1))) - start;
+    if (row >= 0 && row < table.shape()[0]) sums[{row, at.back()}] += rows.Get(at);
+  });
+  sums.Store();
+}
+
+void ExpertSlots(const Context& context) {
+  Tensor experts = context.operand(0), slots = Result(context);
+  const int64_t capacity = context.integer("capacity", 0);
+  // A choice's place: how many choices of its expert come before it in its group, first choices first.
+  ForEachIndex(slots.shape(), [&](const Index& at) {
+    int64_t before = 0;
+    ForEachIndex(slots.shape(), [&](const Index& other) {
+      bool earlier = other[2] < at[2] || (other[2] == at[2] && other[1] < at[1]);
+      if (other[0] == at[0] && earlier && experts.Get(other) == experts.Get(at)) ++before;
+    });
+    slots.Set(at, before < capacity ? experts.Get(at) * static_cast<double>(capacity) + before : -1);
+  });
+}
+
+// Calls `visit` with the index of each choice and its row, unless it was dropped or its row is not here.
+void ForEachChoice(const Tensor& slots, int64_t rows, int64_t start,
+                   const std::function<void(const Index&, int64_t)>& visit) {
+  ForEachIndex(slots.shape(), [&](const Index& at) {
+    int64_t slot = static_cast<int64_t>(slots.Get(at)), row = slot - start;
+    if (slot >= 0 && row >= 0 && row < rows) visit(at, row);
+  });
+}
+
+void Dispatch(const Context& context) {
+  bool gated = context.integer("gates", 0) != 0;
+  Tensor tokens = context.operand(0), slots = context.operand(1), rows = Result(context);
+  Sums sums(rows);
+  ForEachChoice(slots, rows.shape()[1], StartOf(context, gated ? 4 : 3), [&](const Index& at, int64_t row) {
+    for (int64_t d = 0; d < rows.shape()[2]; ++d)
+      sums[{at[0], row, d}] += (gated ? context.operand(2).Get(at) : 1) * tokens.Get({at[0], at[1], d});
+  });
+  sums.Store();
+}
+
+void Combine(const Context& context) {
+  Tensor rows = context.operand(0), slots = context.operand(1), gates = context.operand(2),
+         tokens = Result(context);
+  Sums sums(tokens);
+  ForEachChoice(slots, rows.shape()[1], StartOf(context, 4), [&](const Index& at, int64_t row) {
+    for (int64_t d = 0; d < rows.shape()[2]; ++d)
+      sums[{at[0], at[1], d}] += gates.Get(at) * rows.Get({at[0], row, d});
+  });
+  sums.Store();
+}
+
+void CombineGradGates(const Context& context) {
+  Tensor tokens = context.operand(0), rows = context.operand(1), slots = context.operand(2),
+         gates = Result(context);
+  Sums sums(gates);
+  ForEachChoice(slots, rows.shape()[1], StartOf(context, 4), [&](const Index& at, int64_t row) {
+    for (int64_t d = 0; d < rows.shape()[2]; ++d)
+      sums[at] += tokens.Get({at[0], at[1], d}) * rows.Get({at[0], row, d});
   });
   sums.Store();
 }
@@ -280,6 +346,10 @@ absl::Status Run(const program::Instruction& instruction, const std::vector<std:
       {"avg_pool2d_grad", AvgPoolGrad},
       {"embedding", Embedding},
       {"embedding_grad", EmbeddingGrad},
+      {"expert_slots", ExpertSlots},
+      {"dispatch", Dispatch},
+      {"combine", Combine},
+      {"combine_grad_gates", CombineGradGates},
       {"copy_view", Copy},
       {"transpose", Copy},
   };

@@ -120,7 +120,7 @@ Value FusionWriter::reshape(Value input, ArrayRef<int64_t> shape) {
 }
 
 Value FusionWriter::iota(int64_t dimension, ArrayRef<int64_t> shape, Type element) {
-  return nn::IotaOp::create(builder, loc, type(shape, element), dimension);
+  return nn::IotaOp::create(builder, loc, type(shape, element), dimension, Value());
 }
 
 Value FusionWriter::compare(nn::ComparePredicate predicate, Value lhs, Value rhs) {

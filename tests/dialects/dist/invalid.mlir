@@ -65,3 +65,43 @@ nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (ten
   %0 = dist.reshard %x : tensor<4xf32>
   nn.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// a halo of other parts than the mesh has
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<5xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{has 3 parts, over axes that split into 2}}
+  %0 = dist.halo_exchange over @mesh ["data"] dim 0 has [0, 4, 4, 8, 8, 12] needs [0, 5, 3, 9, 7, 12] (%x) : tensor<4xf32> to tensor<5xf32>
+  nn.return %0 : tensor<5xf32>
+}
+
+// -----
+
+// parts that do not follow each other
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<5xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{has part 0 from 0 to 4; parts must not be empty and follow each other}}
+  %0 = dist.halo_exchange over @mesh ["data"] dim 0 has [0, 4, 5, 9] needs [0, 5, 3, 9] (%x) : tensor<4xf32> to tensor<5xf32>
+  nn.return %0 : tensor<5xf32>
+}
+
+// -----
+
+// a halo beyond the border
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<5xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{needs elements 3 to 9 of 8 for part 1}}
+  %0 = dist.halo_exchange over @mesh ["data"] dim 0 has [0, 4, 4, 8] needs [0, 5, 3, 9] (%x) : tensor<4xf32> to tensor<5xf32>
+  nn.return %0 : tensor<5xf32>
+}
+
+// -----
+
+// a result that no part needs
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<6xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{which no part has and needs}}
+  %0 = dist.halo_exchange over @mesh ["data"] dim 0 has [0, 4, 4, 8] needs [0, 5, 3, 8] (%x) : tensor<4xf32> to tensor<6xf32>
+  nn.return %0 : tensor<6xf32>
+}

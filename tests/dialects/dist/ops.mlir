@@ -21,5 +21,7 @@ nn.step "infer" @infer(%x: tensor<8x4xf32> {nn.role = "input", nn.name = "x", di
   %5 = dist.broadcast over @mesh ["data"] root 3 (%4) : tensor<4x8xf32>
   // CHECK: dist.shard_start over @mesh ["data"] size 16 block 4 : tensor<i64>
   %6 = dist.shard_start over @mesh ["data"] size 16 block 4 : tensor<i64>
+  // CHECK: dist.halo_exchange over @mesh ["tensor"] dim 0 has [0, 8, 8, 15] needs [0, 9, 7, 15](%{{.*}}) : tensor<8x4xf32> to tensor<9x4xf32>
+  %7 = dist.halo_exchange over @mesh ["tensor"] dim 0 has [0, 8, 8, 15] needs [0, 9, 7, 15] (%3) : tensor<8x4xf32> to tensor<9x4xf32>
   nn.return %3 : tensor<8x4xf32>
 }

@@ -50,3 +50,23 @@ rt.program @p "train" ranks [0] batch 4 local 4 starts [0] {
   // expected-error @below {{a constant, and nothing else, has a value}}
   %x = rt.buffer constant private "x" : memref<8xf32>
 }
+
+// -----
+
+// a message to itself
+rt.program @p "train" ranks [0, 1] batch 4 local 4 starts [0, 0] {
+  %x = rt.buffer activation private "x" : memref<8xf32>
+  // expected-error @below {{has the peer 1 for rank 1}}
+  %s = rt.send_start "x" %x peers [1, 1] : memref<8xf32>
+  rt.collective_done %s
+}
+
+// -----
+
+// a message that lacks a peer
+rt.program @p "train" ranks [0, 1] batch 4 local 4 starts [0, 0] {
+  %x = rt.buffer activation private "x" : memref<8xf32>
+  // expected-error @below {{has 1 peers for 2 ranks}}
+  %s = rt.receive_start "x" %x peers [1] : memref<8xf32>
+  rt.collective_done %s
+}

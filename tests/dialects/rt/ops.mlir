@@ -17,4 +17,10 @@ rt.program @train "train" ranks [0, 1] batch 4 local 2 starts [0, 2] {
   %t = rt.collective_start "all_reduce" "bucket 0" sum %g groups [array<i64: 0, 1>] : memref<16xf32>
   // CHECK: rt.collective_done
   rt.collective_done %t
+  // CHECK: rt.receive_start "halo" %{{.*}} peers [1, 0] : memref<2x8xf32>
+  %r = rt.receive_start "halo" %x peers [1, 0] : memref<2x8xf32>
+  // CHECK: rt.send_start "halo" %{{.*}} peers [1, 0] {tag = 3 : i64} : memref<16xf32>
+  %s = rt.send_start "halo" %g peers [1, 0] {tag = 3 : i64} : memref<16xf32>
+  rt.collective_done %r
+  rt.collective_done %s
 }

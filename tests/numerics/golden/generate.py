@@ -35,6 +35,8 @@ def decayed(weight_decay, optimizer):
 RUNS = {
     "gpt_tiny_adamw": ("gpt_tiny", "adamw", {"weight_decay": 0.01}, 0, 1e-3,
                        lambda lr: optax.adamw(lr, weight_decay=0.01, mask=mask)),
+    "moe_tiny_adamw": ("moe_tiny", "adamw", {"weight_decay": 0.01}, 0, 1e-3,
+                       lambda lr: optax.adamw(lr, weight_decay=0.01, mask=mask)),
     "resnet_tiny_momentum": ("resnet_tiny", "momentum", {"weight_decay": 1e-4}, 0, 0.05,
                              lambda lr: decayed(1e-4, optax.sgd(lr, momentum=0.9))),
     "bert_tiny_lamb": ("bert_tiny", "lamb", {"weight_decay": 0.01}, 0, 1e-3,

@@ -73,6 +73,24 @@ def attention(q, k, v, causal):
     return jnp.einsum("bhts,bshd->bthd", jax.nn.softmax(scores, axis=-1), v)
 
 
+def dispatch(indices, experts, capacity):
+    """One-hot [g, s, k, experts * capacity] of the slots of tokens' choices [g, s, k]; zeros where there is none left
+    (Lepikhin et al. 2020, algorithm 1: first choices before second ones, in the order of the tokens)."""
+    g, s, k = indices.shape
+    chosen = jax.nn.one_hot(jnp.swapaxes(indices, 1, 2).reshape(g, k * s), experts, dtype=jnp.int32)
+    place = jnp.cumsum(chosen, axis=1) - chosen
+    place = jnp.sum(place * chosen, axis=-1).reshape(g, k, s).swapaxes(1, 2)
+    slot = jnp.where(place < capacity, indices * capacity + place, -1)
+    return jax.nn.one_hot(slot, experts * capacity, dtype=jnp.float32)
+
+
+def load_balancing_loss(gates):
+    n = gates.shape[-1]
+    gates = gates.reshape(-1, n)
+    first = jax.nn.one_hot(jnp.argmax(gates, axis=-1), n, dtype=gates.dtype)
+    return n * jnp.sum(jnp.mean(first, axis=0) * jnp.mean(gates, axis=0))
+
+
 def conv(x, w, stride=1, padding=0):
     return jax.lax.conv_general_dilated(x, w, (stride, stride), [(padding, padding)] * 2,
                                         dimension_numbers=("NCHW", "OIHW", "NCHW"))
@@ -119,6 +137,58 @@ class GptTiny:
             x = x + f @ p[f"h{i}.mlp.proj.weight"] + p[f"h{i}.mlp.proj.bias"]
         x = layer_norm(x, p, "ln_f")
         return cross_entropy(x @ p["wte.weight"].T, data["labels"]), state
+
+
+class MoeTiny:
+    name, batch = "moe_tiny", 4
+    V, T, C, H, L, E, K, CAPACITY, F = 256, 64, 64, 4, 2, 4, 2, 40, 128
+
+    def init(self):
+        p = Params()
+        p.normal("wte.weight", (self.V, self.C), 0.02)
+        p.normal("wpe.weight", (self.T, self.C), 0.02)
+        for i in range(self.L):
+            p.norm(f"h{i}.ln_1", self.C)
+            p.linear(f"h{i}.attn.qkv", self.C, 3 * self.C, 0.02)
+            p.linear(f"h{i}.attn.proj", self.C, self.C, 0.01)
+            p.norm(f"h{i}.ln_2", self.C)
+            p.normal(f"h{i}.moe.router.weight", (self.C, self.E), 0.1)
+            p.normal(f"h{i}.moe.fc.weight", (self.E, self.C, self.F), 0.02)
+            p.zeros(f"h{i}.moe.fc.bias", (self.E, 1, self.F))
+            p.normal(f"h{i}.moe.proj.weight", (self.E, self.F, self.C), 0.01)
+            p.zeros(f"h{i}.moe.proj.bias", (self.E, 1, self.C))
+        p.norm("ln_f", self.C)
+        return p
+
+    def data(self, step):
+        return {"tokens": ids("tokens", step, (self.batch, self.T), self.V),
+                "labels": ids("labels", step, (self.batch, self.T), self.V)}
+
+    def experts(self, p, name, x):
+        gates = jax.nn.softmax(x @ p[name + ".router.weight"], axis=-1)
+        top, indices = jax.lax.top_k(gates, self.K)
+        weights = top / jnp.sum(top, axis=-1, keepdims=True)
+        sent = dispatch(indices, self.E, self.CAPACITY)
+        h = jnp.einsum("gskr,gsd->grd", sent, x).reshape(self.batch, self.E, self.CAPACITY, self.C)
+        h = jnp.einsum("gecd,edf->gecf", h, p[name + ".fc.weight"]) + p[name + ".fc.bias"]
+        h = jax.nn.gelu(h, approximate=True)
+        h = jnp.einsum("gecf,efd->gecd", h, p[name + ".proj.weight"]) + p[name + ".proj.bias"]
+        h = h.reshape(self.batch, self.E * self.CAPACITY, self.C)
+        return jnp.einsum("gskr,gsk,grd->gsd", sent, weights, h), load_balancing_loss(gates)
+
+    def loss(self, p, state, data):
+        b, t, c, h = self.batch, self.T, self.C, self.H
+        x, balance = p["wte.weight"][data["tokens"]] + p["wpe.weight"], 0.0
+        for i in range(self.L):
+            n = layer_norm(x, p, f"h{i}.ln_1")
+            qkv = n @ p[f"h{i}.attn.qkv.weight"] + p[f"h{i}.attn.qkv.bias"]
+            q, k, v = (z.reshape(b, t, h, c // h) for z in jnp.split(qkv, 3, axis=-1))
+            a = attention(q, k, v, causal=True).reshape(b, t, c)
+            x = x + a @ p[f"h{i}.attn.proj.weight"] + p[f"h{i}.attn.proj.bias"]
+            y, loss = self.experts(p, f"h{i}.moe", layer_norm(x, p, f"h{i}.ln_2"))
+            x, balance = x + y, balance + loss
+        x = layer_norm(x, p, "ln_f")
+        return cross_entropy(x @ p["wte.weight"].T, data["labels"]) + 0.01 * balance, state
 
 
 class LeNet:
@@ -250,4 +320,4 @@ class BertTiny:
         return cross_entropy(x @ p["embeddings.word.weight"].T + p["head.bias"], data["labels"]), state
 
 
-ALL = [GptTiny(), LeNet(), ResNetTiny(), BertTiny()]
+ALL = [GptTiny(), MoeTiny(), LeNet(), ResNetTiny(), BertTiny()]

@@ -239,7 +239,7 @@ TEST_P(RankProgramsTest, ObeyEveryRuleOfTheChecker) {
 INSTANTIATE_TEST_SUITE_P(Models, RankProgramsTest,
                          testing::Values(Case{"mlp", 4, 1}, Case{"mlp", 5, 2}, Case{"mlp", 16, 3},
                                          Case{"mlp", 8, 4}, Case{"lenet", 5, 2}, Case{"resnet_tiny", 5, 3},
-                                         Case{"gpt_tiny", 3, 2}, Case{"bert_tiny", 4, 4}),
+                                         Case{"gpt_tiny", 3, 2}, Case{"moe_tiny", 3, 2}, Case{"bert_tiny", 4, 4}),
                          [](const testing::TestParamInfo<Case> &info) {
                            return info.param.model + "_batch" + std::to_string(info.param.batch) + "_ranks" +
                                   std::to_string(info.param.ranks);

@@ -20,6 +20,7 @@ using program::ElementType;
 
 double Element(ElementType type, const std::byte* data, size_t index) {
   if (type == ElementType::kF32) return reinterpret_cast<const float*>(data)[index];
+  if (type == ElementType::kI64) return static_cast<double>(reinterpret_cast<const int64_t*>(data)[index]);
   if (type == ElementType::kBF16) return native::Bf16ToFloat(reinterpret_cast<const uint16_t*>(data)[index]);
   return reinterpret_cast<const int32_t*>(data)[index];
 }
@@ -104,14 +105,28 @@ KernelCase& KernelCase::WriteView(Dims shape, Dims strides, ElementType type) {
   return Add(std::move(shape), std::move(strides), type, program::Access::kWrite);
 }
 
-KernelCase& KernelCase::Ids(Dims shape, int32_t limit) {
+KernelCase& KernelCase::Ids(Dims shape, int32_t limit, int32_t least) {
   Read(std::move(shape));
   instruction_.operands.back()->element_type = ElementType::kI32;
-  std::uniform_int_distribution<int32_t> uniform(0, limit - 1);
+  std::uniform_int_distribution<int32_t> uniform(least, limit - 1);
   for (size_t i = 0; i < contents_.back().size(); i += 4) {
     int32_t id = uniform(random_);
     std::memcpy(&contents_.back()[i], &id, 4);
   }
+  return *this;
+}
+
+KernelCase& KernelCase::Scalar(int64_t value) {
+  Read({});
+  instruction_.operands.back()->element_type = ElementType::kI64;
+  contents_.back().resize(sizeof(value));
+  std::memcpy(contents_.back().data(), &value, sizeof(value));
+  return *this;
+}
+
+KernelCase& KernelCase::WriteIds(Dims shape) {
+  Write(std::move(shape));
+  instruction_.operands.back()->element_type = ElementType::kI32;
   return *this;
 }
 

@@ -26,8 +26,12 @@ class KernelCase {
   // compared.
   KernelCase& ReadView(Dims shape, Dims strides, ElementType type = ElementType::kF32);
   KernelCase& WriteView(Dims shape, Dims strides, ElementType type = ElementType::kF32);
-  // Contents in [0, limit).
-  KernelCase& Ids(Dims shape, int32_t limit);
+  // Contents in [0, limit), or in [least, limit).
+  KernelCase& Ids(Dims shape, int32_t limit, int32_t least = 0);
+  // A scalar i64 that is read.
+  KernelCase& Scalar(int64_t value);
+  // An i32 tensor that is written.
+  KernelCase& WriteIds(Dims shape);
   KernelCase& Attribute(std::string name, Dims values);
   KernelCase& Threads(int threads);
 

@@ -65,6 +65,39 @@ TEST(Embedding, NamesAnIdOutsideOfTheVocabulary) {
   }
 }
 
+TEST(Embedding, OfAPartOfTheTableGivesZerosForOtherIds) {
+  for (auto type : {kF32, kBF16}) {
+    for (int64_t start : {0, 4, 7}) {
+      KernelCase test("embedding");
+      test.Read({4, 6}, type)
+          .Ids({3, 5}, 11)
+          .Scalar(start)
+          .Write({3, 5, 6}, type)
+          .Attribute("vocabulary", {11});
+      EXPECT_TRUE(test.Threads(2).Compare(0).ok()) << test.Compare(0);
+    }
+  }
+}
+
+TEST(Embedding, GradientOfAPartOfTheTableSkipsOtherIds) {
+  for (auto table : {kF32, kBF16}) {
+    for (int64_t start : {0, 3}) {
+      KernelCase test("embedding_grad");
+      test.Read({4, 7, 9}).Ids({4, 7}, 8).Scalar(start).Write({5, 9}, table).Attribute("vocabulary", {8});
+      EXPECT_TRUE(test.Threads(2).Compare(table == kF32 ? 1e-5 : 8e-3).ok()) << test.Compare(1e-5);
+    }
+  }
+}
+
+TEST(Embedding, OfAPartRefusesIdsThatNoPartHas) {
+  KernelCase test("embedding");
+  test.Read({4, 3}).Ids({4}, 7).Scalar(0).Write({4, 3}).Attribute("vocabulary", {7});
+  int32_t id = 7;
+  std::memcpy(&test.contents()[1][2 * sizeof(id)], &id, sizeof(id));
+  std::vector<std::vector<std::byte>> contents;
+  EXPECT_EQ(test.RunOnce(&contents).code(), absl::StatusCode::kOutOfRange);
+}
+
 TEST(CopyView, EqualsTheReferenceForRandomPermutationsAndGaps) {
   std::mt19937_64 random(3);
   for (int i = 0; i < 80; ++i) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "runtime/program/reader.h"
 #include "tests/runtime/testing/program_builder.h"
@@ -63,8 +64,9 @@ TEST(Checker, RefusesABufferThatDoesNotHoldItsShape) {
 }
 
 TEST(Checker, RefusesAShapeThatOverflows) {
-  ExpectError("impossible shape",
-              [](ProgramT& program) { program.buffers[kY]->shape = {int64_t{1} << 40, int64_t{1} << 40}; });
+  ExpectError("impossible shape", [](ProgramT& program) {
+    program.buffers[kY]->shape = {int64_t{1} << 40, int64_t{1} << 40};
+  });
 }
 
 TEST(Checker, RefusesAPartThatLiesOutsideOfTheWhole) {
@@ -110,8 +112,9 @@ TEST(Checker, RefusesAViewOfNoBuffer) {
 }
 
 TEST(Checker, RefusesAViewThatWritesAnElementTwice) {
-  ExpectError("operand 2 writes elements more than once",
-              [](ProgramT& program) { program.instructions[kForward]->operands[2]->strides = {1, 1}; });
+  ExpectError("operand 2 writes elements more than once", [](ProgramT& program) {
+    program.instructions[kForward]->operands[2]->strides = {1, 1};
+  });
 }
 
 TEST(Checker, RefusesAWorkspaceThatIsNoTemporary) {
@@ -175,8 +178,9 @@ TEST(Checker, RefusesALibraryCallThatWritesWhatItReads) {
 }
 
 TEST(Checker, RefusesACopyOfAnotherSize) {
-  ExpectError("copies 32 bytes into 16",
-              [](ProgramT& program) { program.instructions[kCopyOut]->operands[1]->shape = {2, 2}; });
+  ExpectError("copies 32 bytes into 16", [](ProgramT& program) {
+    program.instructions[kCopyOut]->operands[1]->shape = {2, 2};
+  });
 }
 
 TEST(Checker, RefusesACollectiveThatNothingEnds) {
@@ -225,8 +229,9 @@ TEST(Checker, RefusesCountsThatDoNotAddUp) {
 }
 
 TEST(Checker, RefusesAGroupOutsideTheJob) {
-  ExpectError("group 0: rank 2 is not one of 0 to 1",
-              [](ProgramT& program) { program.groups[0]->ranks = {0, 2}; });
+  ExpectError("group 0: rank 2 is not one of 0 to 1", [](ProgramT& program) {
+    program.groups[0]->ranks = {0, 2};
+  });
   ExpectError("works on group 3 of 1", [](ProgramT& program) { program.instructions[kStart]->group = 3; });
 }
 
@@ -298,6 +303,55 @@ TEST(Checker, RefusesARankWithoutProgramsAndTwoOfOneMode) {
   executable = MakeExecutable({LinearGradient(1)}, 1);
   executable.rank_programs[0]->programs = {1};
   EXPECT_NE(Check(executable).message().find("runs program 1 of 1"), absl::string_view::npos);
+}
+
+// Two ranks that exchange a buffer of two elements each: what rank 0 does before rank 1's mirror image of it.
+ExecutableT Exchange(const std::vector<std::string>& first, const std::vector<std::string>& second,
+                     int64_t received = 2) {
+  std::vector<ProgramBuilder> programs;
+  for (int rank : {0, 1}) {
+    ProgramBuilder builder(Mode::kInfer);
+    uint32_t from = builder.Buffer(BufferKind::kInput, "x", {2});
+    uint32_t to = builder.Buffer(BufferKind::kOutput, "y", {rank == 1 ? received : 2});
+    std::map<std::string, int32_t> starts;
+    for (const std::string& what : rank == 0 ? first : second) {
+      if (what == "send" || what == "receive") {
+        bool send = what == "send";
+        starts[what] = static_cast<int32_t>(builder.get().instructions.size());
+        InstructionT& message = builder.Add(send ? Opcode::kSend : Opcode::kReceive, "", what);
+        builder.Operand(message, send ? from : to, send ? Access::kRead : Access::kWrite);
+        message.peer = 1 - rank;
+      } else {
+        builder.Done(starts[what.substr(0, what.find(' '))]);
+      }
+    }
+    programs.push_back(builder);
+  }
+  ExecutableT executable = MakeExecutable({programs[0]}, 2);
+  executable.programs.push_back(std::make_unique<ProgramT>(programs[1].get()));
+  executable.rank_programs[1]->programs = {1};
+  return executable;
+}
+
+const std::vector<std::string> kGoodExchange = {"receive", "send", "receive done", "send done"};
+
+TEST(Checker, AcceptsRanksThatReceiveBeforeTheyWait) {
+  absl::Status status = Check(Exchange(kGoodExchange, kGoodExchange));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(Checker, RefusesRanksThatWaitForEachOther) {
+  const std::vector<std::string> sends_first = {"send", "send done", "receive", "receive done"};
+  absl::Status status = Check(Exchange(sends_first, sends_first));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("waits here for ever"), absl::string_view::npos) << status;
+}
+
+TEST(Checker, RefusesAMessageThatIsReceivedInAnotherSize) {
+  absl::Status status = Check(Exchange(kGoodExchange, kGoodExchange, /*received=*/3));
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("8 bytes are sent, 12 bytes are received"), absl::string_view::npos)
+      << status;
 }
 
 }  // namespace

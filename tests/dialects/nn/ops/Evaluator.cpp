@@ -35,10 +35,10 @@ void forEachIndex(ArrayRef<int64_t> shape, llvm::function_ref<void(ArrayRef<int6
   }
 }
 
-LogicalResult decomposeAll(func::FuncOp function) {
+LogicalResult decomposeAll(Operation *root) {
   while (true) {
     DecomposableOpInterface next;
-    function.walk([&](DecomposableOpInterface op) {
+    root->walk([&](DecomposableOpInterface op) {
       next = op;
       return WalkResult::interrupt();
     });
@@ -179,6 +179,37 @@ bool Evaluator::evaluateShape(Operation *op) {
     result(op);
   } else if (auto assign = dyn_cast<AssignOp>(op)) {
     assigned[assign.getState().getAsOpaquePointer()] = value(assign.getValue());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool Evaluator::evaluateParts(Operation *op) {
+  auto shifted = [](ArrayRef<int64_t> index, ArrayRef<int64_t> by, ArrayRef<int64_t> strides = {}) {
+    SmallVector<int64_t> to;
+    for (auto [d, i] : llvm::enumerate(index))
+      to.push_back(i * (strides.empty() ? 1 : strides[d]) + by[d]);
+    return to;
+  };
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    Tensor &out = result(op);
+    forEachIndex(out.shape, [&](ArrayRef<int64_t> index) {
+      out[index] = operand(op, 0)[shifted(index, slice.getOffsets(), slice.getStrides())];
+    });
+  } else if (auto pad = dyn_cast<PadOp>(op)) {
+    Tensor &out = result(op);
+    std::fill(out.data.begin(), out.data.end(), pad.getValue().convertToDouble());
+    forEachIndex(operand(op, 0).shape,
+                 [&](ArrayRef<int64_t> index) { out[shifted(index, pad.getLow())] = operand(op, 0)[index]; });
+  } else if (auto concat = dyn_cast<ConcatOp>(op)) {
+    Tensor &out = result(op);
+    SmallVector<int64_t> by(out.shape.size(), 0);
+    for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+      forEachIndex(operand(op, i).shape,
+                   [&](ArrayRef<int64_t> index) { out[shifted(index, by)] = operand(op, i)[index]; });
+      by[concat.getAxis()] += operand(op, i).shape[concat.getAxis()];
+    }
   } else {
     return false;
   }
@@ -332,18 +363,80 @@ bool Evaluator::evaluateWindows(Operation *op) {
   return true;
 }
 
+/// The first row of the part of a table or of slots that an op works on.
+template <typename OpT> static int64_t startOf(const Evaluator &evaluator, OpT op) {
+  return op.getStart() ? static_cast<int64_t>(evaluator.value(op.getStart()).data[0]) : 0;
+}
+
 bool Evaluator::evaluateEmbedding(Operation *op) {
   if (!isa<EmbeddingOp, EmbeddingGradOp>(op))
     return false;
   bool gradient = isa<EmbeddingGradOp>(op);
   const Tensor &in = operand(op, 0), &ids = operand(op, 1);
   Tensor &out = result(op);
-  size_t width = out.shape.back();
-  for (size_t row = 0; row < ids.data.size(); ++row)
-    for (size_t d = 0; d < width; ++d) {
-      size_t small = row * width + d, table = static_cast<size_t>(ids.data[row]) * width + d;
+  int64_t width = out.shape.back(), rows = gradient ? out.shape[0] : in.shape[0];
+  int64_t start =
+      gradient ? startOf(*this, cast<EmbeddingGradOp>(op)) : startOf(*this, cast<EmbeddingOp>(op));
+  for (size_t i = 0; i < ids.data.size(); ++i) {
+    int64_t row = static_cast<int64_t>(ids.data[i]) - start;
+    if (row < 0 || row >= rows)
+      continue;
+    for (int64_t d = 0; d < width; ++d) {
+      size_t small = i * width + d, table = row * width + d;
       out.data[gradient ? table : small] += in.data[gradient ? small : table];
     }
+  }
+  return true;
+}
+
+/// Calls `visit` with the index of each choice whose slot is one of `rows` from `start`, and its row there.
+static void forEachChoice(const Tensor &slots, int64_t rows, int64_t start,
+                          llvm::function_ref<void(ArrayRef<int64_t>, int64_t)> visit) {
+  forEachIndex(slots.shape, [&](ArrayRef<int64_t> at) {
+    int64_t slot = static_cast<int64_t>(slots[at]);
+    if (slot >= 0 && slot >= start && slot < start + rows)
+      visit(at, slot - start);
+  });
+}
+
+bool Evaluator::evaluateRouting(Operation *op) {
+  if (auto give = dyn_cast<ExpertSlotsOp>(op)) {
+    const Tensor &experts = operand(op, 0);
+    Tensor &slots = result(op);
+    double capacity = static_cast<double>(give.getCapacity());
+    for (int64_t g = 0; g < slots.shape[0]; ++g) {
+      std::map<double, double> used;
+      for (int64_t choice = 0; choice < slots.shape[2]; ++choice)
+        for (int64_t token = 0; token < slots.shape[1]; ++token) {
+          double expert = experts[{g, token, choice}], place = used[expert]++;
+          slots[{g, token, choice}] = place < capacity ? expert * capacity + place : -1;
+        }
+    }
+  } else if (auto dispatch = dyn_cast<DispatchOp>(op)) {
+    const Tensor &tokens = operand(op, 0), &slots = operand(op, 1);
+    Tensor &rows = result(op);
+    forEachChoice(slots, rows.shape[1], startOf(*this, dispatch), [&](ArrayRef<int64_t> at, int64_t row) {
+      double gate = dispatch.getGates() ? value(dispatch.getGates())[at] : 1;
+      for (int64_t d = 0; d < rows.shape[2]; ++d)
+        rows[{at[0], row, d}] += gate * tokens[{at[0], at[1], d}];
+    });
+  } else if (auto combine = dyn_cast<CombineOp>(op)) {
+    const Tensor &rows = operand(op, 0), &slots = operand(op, 1), &gates = operand(op, 2);
+    Tensor &tokens = result(op);
+    forEachChoice(slots, rows.shape[1], startOf(*this, combine), [&](ArrayRef<int64_t> at, int64_t row) {
+      for (int64_t d = 0; d < rows.shape[2]; ++d)
+        tokens[{at[0], at[1], d}] += gates[at] * rows[{at[0], row, d}];
+    });
+  } else if (auto grad = dyn_cast<CombineGradGatesOp>(op)) {
+    const Tensor &tokens = operand(op, 0), &rows = operand(op, 1), &slots = operand(op, 2);
+    Tensor &gates = result(op);
+    forEachChoice(slots, rows.shape[1], startOf(*this, grad), [&](ArrayRef<int64_t> at, int64_t row) {
+      for (int64_t d = 0; d < rows.shape[2]; ++d)
+        gates[at] += tokens[{at[0], at[1], d}] * rows[{at[0], row, d}];
+    });
+  } else {
+    return false;
+  }
   return true;
 }
 
@@ -357,7 +450,8 @@ Tensor &Evaluator::result(Operation *op) {
 }
 
 LogicalResult Evaluator::evaluate(Operation *op) {
-  if (evaluateShape(op) || evaluateMatmul(op) || evaluateWindows(op) || evaluateEmbedding(op))
+  if (evaluateShape(op) || evaluateParts(op) || evaluateMatmul(op) || evaluateWindows(op) ||
+      evaluateEmbedding(op) || evaluateRouting(op))
     return success();
   if (auto elementwise = dyn_cast<ElementwiseOpInterface>(op))
     return evaluateElementwise(elementwise);

@@ -30,25 +30,29 @@ struct Tensor {
 /// Calls `visit` with every index of `shape`, in row-major order.
 void forEachIndex(llvm::ArrayRef<int64_t> shape, llvm::function_ref<void(llvm::ArrayRef<int64_t>)> visit);
 
-/// Replaces every op that has a decomposition, until none is left.
-mlir::LogicalResult decomposeAll(mlir::func::FuncOp function);
+/// Replaces every op below `root` that has a decomposition, until none is left.
+mlir::LogicalResult decomposeAll(mlir::Operation *root);
 
 /// The values of a function's ops for given arguments. Fails, with an error at the op, where an op has no
 /// meaning here.
 class Evaluator {
 public:
   mlir::LogicalResult run(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments);
+  /// One op; `set` gives its operands their values.
+  mlir::LogicalResult evaluate(mlir::Operation *op);
+  void set(mlir::Value value, Tensor tensor) { values[value.getAsOpaquePointer()] = std::move(tensor); }
   const Tensor &value(mlir::Value value) const { return values.at(value.getAsOpaquePointer()); }
   /// What `nn.assign` gave to a state.
   std::map<const void *, Tensor> assigned;
 
 private:
-  mlir::LogicalResult evaluate(mlir::Operation *op);
   mlir::LogicalResult evaluateElementwise(ElementwiseOpInterface op);
   bool evaluateShape(mlir::Operation *op);
   bool evaluateMatmul(mlir::Operation *op);
   bool evaluateWindows(mlir::Operation *op);
+  bool evaluateParts(mlir::Operation *op);
   bool evaluateEmbedding(mlir::Operation *op);
+  bool evaluateRouting(mlir::Operation *op);
   const Tensor &operand(mlir::Operation *op, unsigned i) const { return value(op->getOperand(i)); }
   /// Zeros of the op's first result's shape, which become its value.
   Tensor &result(mlir::Operation *op);

@@ -50,6 +50,8 @@ std::string kindName(FactorKind kind) {
     return ":max";
   case FactorKind::Halo:
     return ":halo";
+  case FactorKind::Decomposed:
+    return ":decomposed";
   case FactorKind::Replicated:
     return ":replicated";
   }
@@ -77,7 +79,8 @@ std::string text(const ShardingRule &rule) {
     result += " " + text(rule, value);
   result += " |";
   for (const Factor &factor : rule.factors)
-    result += " " + factor.name + "=" + std::to_string(factor.size) + kindName(factor.kind);
+    result += " " + factor.name + "=" + std::to_string(factor.size) + kindName(factor.kind) +
+              (factor.needsStart ? ":start" : "");
   return result;
 }
 
@@ -175,9 +178,9 @@ TEST(ShardingRules, LinearSplitsRowsOutputsAndSumsOverInputs) {
             "[batch m1 k] [k n] -> [batch m1 n] | batch=5 m1=6 n=4 k=8:sum");
 }
 
-TEST(ShardingRules, LinearWithABiasKeepsItsSumWholeSinceEachPartWouldAddTheBias) {
+TEST(ShardingRules, OfASplitSumWithABiasAPartMustKnowWhetherItIsTheFirst) {
   EXPECT_EQ(text(OneOp(linearArguments, linearWithBias).rule()),
-            "[batch m1 k] [k n] [n] -> [batch m1 n] | batch=5 m1=6 n=4 k=8:replicated");
+            "[batch m1 k] [k n] [n] -> [batch m1 n] | batch=5 m1=6 n=4 k=8:sum:start");
 }
 
 TEST(ShardingRules, TheWeightGradientOfLinearIsAPartialSumWhenRowsAreSplit) {
@@ -199,38 +202,37 @@ TEST(ShardingRules, BatchMatmulFollowsTransposedOperands) {
 TEST(ShardingRules, ConvolutionSplitsImagesAndOutputChannelsAndNeedsBordersInSpace) {
   OneOp op("%x: tensor<2x4x9x9xf32>, %w: tensor<6x4x3x3xf32>",
            "%0 = nn.conv2d %x, %w : (tensor<2x4x9x9xf32>, tensor<6x4x3x3xf32>) -> tensor<2x6x7x7xf32>");
-  EXPECT_EQ(text(op.rule()),
-            "[batch in h w] [out in kh kw] -> [batch out h w] | batch=2 out=6 in=4:sum h=7:halo "
-            "w=7:halo kh=3:replicated kw=3:replicated");
+  EXPECT_EQ(text(op.rule()), "[batch in h w] [out in kh kw] -> [batch out h w] | batch=2 h=7:halo w=7:halo "
+                             "kh=3:replicated kw=3:replicated in=4:sum out=6");
 }
 
-TEST(ShardingRules, ChannelsOfAGroupedConvolutionAreNotSplit) {
+TEST(ShardingRules, ChannelsOfAGroupedConvolutionAreSplitByWholeGroups) {
   EXPECT_EQ(text(OneOp(convolutionArguments, convolution).rule()),
-            "[batch in h w] [out in_of_group kh kw] -> [batch out h w] | batch=2 out=6:replicated "
-            "in=4:replicated h=7:halo w=7:halo kh=3:replicated kw=3:replicated in_of_group=2:replicated");
+            "[batch groupsin_of_group h w] [groupsout_of_group in_of_group kh kw] -> "
+            "[batch groupsout_of_group h w] | batch=2 h=7:halo w=7:halo kh=3:replicated kw=3:replicated "
+            "groups=2 in_of_group=2:replicated out_of_group=3:replicated");
 }
 
-TEST(ShardingRules, TheWeightGradientOfAConvolutionIsAPartialSumWhenImagesAreSplit) {
+TEST(ShardingRules, TheWeightGradientOfAConvolutionIsAPartialSumWhenImagesOrTheirRowsAreSplit) {
   OneOp op("%dy: tensor<2x6x7x7xf32>, %x: tensor<2x4x9x9xf32>",
            "%0 = nn.conv2d_grad_weight %dy, %x : (tensor<2x6x7x7xf32>, tensor<2x4x9x9xf32>) -> "
            "tensor<6x4x3x3xf32>");
-  EXPECT_EQ(
-      text(op.rule()),
-      "[batch out h w] [batch in input_h input_w] -> [out in kh kw] | batch=2:sum out=6 in=4 h=7:replicated "
-      "w=7:replicated kh=3:replicated kw=3:replicated input_h=9:replicated input_w=9:replicated");
+  EXPECT_EQ(text(op.rule()),
+            "[batch out h w] [batch in h w] -> [out in kh kw] | batch=2:sum h=7:halo w=7:halo "
+            "kh=3:replicated kw=3:replicated in=4 out=6");
 }
 
-TEST(ShardingRules, EmbeddingSplitsIdsAndWidthNotTheVocabulary) {
+TEST(ShardingRules, EmbeddingSplitsIdsWidthAndTheVocabulary) {
   OneOp op("%t: tensor<100x8xf32>, %ids: tensor<5x6xi32>",
            "%0 = nn.embedding %t, %ids : (tensor<100x8xf32>, tensor<5x6xi32>) -> tensor<5x6x8xf32>");
-  EXPECT_EQ(text(op.rule()), "[vocab d] [batch m1] -> [batch m1 d] | batch=5 m1=6 d=8 vocab=100:replicated");
+  EXPECT_EQ(text(op.rule()), "[vocab d] [batch m1] -> [batch m1 d] | batch=5 m1=6 d=8 vocab=100:sum:start");
 }
 
 TEST(ShardingRules, TheGradientOfEmbeddingIsAPartialSumWhenIdsAreSplit) {
   OneOp op("%dy: tensor<5x6x8xf32>, %ids: tensor<5x6xi32>",
            "%0 = nn.embedding_grad %dy, %ids : (tensor<5x6x8xf32>, tensor<5x6xi32>) -> tensor<100x8xf32>");
   EXPECT_EQ(text(op.rule()),
-            "[batch m1 d] [batch m1] -> [vocab d] | batch=5:sum m1=6:sum d=8 vocab=100:replicated");
+            "[batch m1 d] [batch m1] -> [vocab d] | batch=5:sum m1=6:sum d=8 vocab=100:start");
 }
 
 TEST(ShardingRules, GradientsOfScaleAndBiasLackTheRowsOfLayerNorm) {
@@ -240,15 +242,15 @@ TEST(ShardingRules, GradientsOfScaleAndBiasLackTheRowsOfLayerNorm) {
            "tensor<8xf32>) -> (tensor<5x6x8xf32>, tensor<8xf32>, tensor<8xf32>)");
   EXPECT_EQ(text(op.rule()),
             "[batch m1 features] [batch m1 features] [features] -> [batch m1 features] [features] "
-            "[features] | batch=5 m1=6 features=8:replicated");
+            "[features] | batch=5 m1=6 features=8:decomposed");
 }
 
-TEST(ShardingRules, RowsOfACausalSoftmaxAreNotSplit) {
+TEST(ShardingRules, RowsOfACausalSoftmaxMustKnowWhereTheyBegin) {
   std::string arguments = "%x: tensor<2x6x6xf32>", types = " : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>";
   EXPECT_EQ(text(OneOp(arguments, "%0 = nn.softmax %x" + types).rule()),
-            "[batch m1 columns] -> [batch m1 columns] | batch=2 m1=6 columns=6:replicated");
+            "[batch m1 columns] -> [batch m1 columns] | batch=2 m1=6 columns=6:decomposed");
   EXPECT_EQ(text(OneOp(arguments, "%0 = nn.softmax %x {causal}" + types).rule()),
-            "[batch m1 columns] -> [batch m1 columns] | batch=2 m1=6:replicated columns=6:replicated");
+            "[batch m1 columns] -> [batch m1 columns] | batch=2 m1=6:start columns=6:decomposed");
 }
 
 TEST(ShardingRules, AttentionSplitsBatchAndHeads) {
@@ -257,16 +259,16 @@ TEST(ShardingRules, AttentionSplitsBatchAndHeads) {
                                       "-> tensor<2x6x4x8xf32>");
   EXPECT_EQ(text(op.rule()), "[batch queries heads d] [batch keys heads d] [batch keys heads e] -> [batch "
                              "queries heads e] | batch=2 "
-                             "queries=6:replicated keys=6:replicated heads=4 d=8:replicated e=8");
+                             "queries=6:decomposed keys=6:decomposed heads=4 d=8:decomposed e=8");
 }
 
-TEST(ShardingRules, RowsOfCrossEntropyAreSplitClassesAreNot) {
+TEST(ShardingRules, RowsOfCrossEntropyAreSplitAndClassesByItsParts) {
   OneOp op("%x: tensor<5x6x10xf32>, %y: tensor<5x6xi32>",
            "%0 = nn.cross_entropy_rows %x, %y {ignore_index = -100 : i64} : (tensor<5x6x10xf32>, "
            "tensor<5x6xi32>) -> "
            "tensor<5x6xf32>");
   EXPECT_EQ(text(op.rule()),
-            "[batch m1 classes] [batch m1] -> [batch m1] | batch=5 m1=6 classes=10:replicated");
+            "[batch m1 classes] [batch m1] -> [batch m1] | batch=5 m1=6 classes=10:decomposed");
 }
 
 TEST(LibraryCalls, LinearIsAMatmulOfFlattenedRows) {
