@@ -27,7 +27,9 @@ command line that cannot be understood; 128 + n, a training run that signal n en
 HEAD
 section "pdc" "$pdc" --help
 section "pdc plan" "$pdc" plan --help
+section "pdc compare" "$pdc" compare --help
 section "pdc profile" "$pdc" profile --help
+section "pdc place" "$pdc" place --help
 section "An executable" ./mlp --help
 for command in train eval infer bench verify; do
   section "An executable: $command" ./mlp "$command" --help

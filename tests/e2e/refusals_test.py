@@ -44,7 +44,7 @@ class CompilerRefuses(EndToEndTest):
 
     def test_commands_to_come(self):
         for command in (["compare", model("bytes"), "--batch=4", "--cluster=c"], ["simulate", "exe", "--cluster=c"],
-                        ["profile"], ["import", "model.onnx", "-o", "m.mlir"], ["place", "g", "--format=pipedream"],
+                        ["profile"], ["import", "model.onnx", "-o", "m.mlir"],
                         ["plan", model("bytes"), "--format=html"]):
             with self.subTest(command=command):
                 self.refuse_pdc(*command, says="not supported yet")

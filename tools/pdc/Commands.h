@@ -28,6 +28,8 @@ void addPlanCommand(CLI::App &app, Action &action);
 void addCompareCommand(CLI::App &app, Action &action);
 /// pdc profile, under mpiexec
 void addProfileCommand(CLI::App &app, Action &action);
+/// pdc place GRAPH --format=...
+void addPlaceCommand(CLI::App &app, Action &action);
 /// Commands of the interface that this version answers with "not supported yet".
 void addCommandsToCome(CLI::App &app, Action &action);
 

@@ -33,6 +33,7 @@ int main(int argc, char **argv) {
   addPlanCommand(app, action);
   addCompareCommand(app, action);
   addProfileCommand(app, action);
+  addPlaceCommand(app, action);
   addCommandsToCome(app, action);
 
   try {

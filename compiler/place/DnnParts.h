@@ -1,0 +1,35 @@
+//===- DnnParts.h - what dnn-partitioning cuts between ----------*- C++ -*-===//
+#ifndef PDC_COMPILER_PLACE_DNNPARTS_H
+#define PDC_COMPILER_PLACE_DNNPARTS_H
+
+#include "compiler/place/DnnPartitioningGraph.h"
+
+namespace pdc::place {
+
+/// Nodes that stay on one device.
+struct DnnPart {
+  std::vector<int> nodes; // of the graph, in its order
+  double cpuSeconds = 0, acceleratorSeconds = 0, bytes = 0;
+  int unsupported = 0; // nodes that no accelerator runs
+};
+
+/// A node of the graph whose output may have to be sent.
+struct DnnOutput {
+  int part = 0;
+  std::vector<int> readers; // other parts, in increasing order
+  double seconds = 0;
+};
+
+struct DnnParts {
+  std::vector<DnnPart> parts;
+  Dag dag{0}; // of parts: what forward edges demand
+  std::vector<DnnOutput> outputs;
+};
+
+/// Colour classes, and classes that depend on each other in the forward graph, as one part each; parts that
+/// take no time, have no size and talk to one other part only, as a part of that one.
+DnnParts gatherDnnParts(const DnnGraph &graph);
+
+} // namespace pdc::place
+
+#endif // PDC_COMPILER_PLACE_DNNPARTS_H

@@ -1,0 +1,105 @@
+//===- PlaceCommand.cpp - pdc place GRAPH ---------------------------------===//
+
+#include "CLI/CLI.hpp"
+#include "compiler/place/DnnPartitioningGraph.h"
+#include "compiler/place/PipeDreamProfile.h"
+#include "compiler/place/PlacementReport.h"
+#include "tools/pdc/Commands.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+
+using namespace pdc;
+using namespace pdc::tool;
+
+namespace {
+
+struct Arguments {
+  std::string graph, format, costModel, output = "-";
+  bool table = false;
+  place::PlaceOptions options;
+};
+
+place::Placement plan(const std::string &text, const Arguments &arguments) {
+  if (arguments.format == "pipedream")
+    return place::placePipeDream(place::parsePipeDreamProfile(text), arguments.options);
+  return place::placeDnnPartitioning(place::parseDnnPartitioningGraph(text), arguments.options);
+}
+
+int placeGraph(const Arguments &arguments) {
+  if (!arguments.costModel.empty() && arguments.costModel != arguments.format)
+    return fail("--cost-model=" + arguments.costModel + " needs what a graph of --format=" +
+                arguments.format + " does not have; its own model is " + arguments.format);
+  if (arguments.format != "pipedream") {
+    if (arguments.options.bytesPerSecond)
+      return fail("--bandwidth is of no use with --format=" + arguments.format +
+                  ": the graph itself says how long transfers take");
+    if (arguments.options.fewerDevices)
+      return fail(
+          "--fewer-devices is for --format=pipedream: in the other models devices may always stay idle");
+  }
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(arguments.graph);
+  if (!file)
+    return fail(arguments.graph + ": " + file.getError().message());
+  std::string text;
+  try {
+    place::Placement placement = plan((*file)->getBuffer().str(), arguments);
+    text = arguments.table ? place::toTable(placement) : place::toJson(placement) + "\n";
+  } catch (const place::PlaceError &error) {
+    return fail(arguments.graph + ": " + error.what());
+  }
+
+  std::error_code code;
+  llvm::raw_fd_ostream os(arguments.output, code);
+  if (code)
+    return fail(arguments.output + ": " + code.message());
+  os << text;
+  os.flush();
+  if (os.has_error()) {
+    std::string why = os.error().message();
+    os.clear_error();
+    return fail(arguments.output + ": " + why);
+  }
+  return 0;
+}
+
+} // namespace
+
+void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
+  auto arguments = std::make_shared<Arguments>();
+  Arguments &a = *arguments;
+  CLI::App *place =
+      app.add_subcommand("place", "Plans a published profile graph under its published cost model");
+  place->add_option("GRAPH", a.graph, "The graph; - is standard input")->required();
+  place->add_option("--format", a.format, "What the graph is: pipedream (text), dnn-partitioning (JSON)")
+      ->required()
+      ->check(CLI::IsMember({"pipedream", "dnn-partitioning"}));
+  place
+      ->add_option("--devices", a.options.devices,
+                   "Devices; dnn-partitioning: accelerators, as the graph says")
+      ->check(CLI::Range(1, 4096));
+  place
+      ->add_option("--bandwidth", a.options.bytesPerSecond,
+                   "Bytes a second of a device's link (pipedream; 1e9)")
+      ->check([](const std::string &text) {
+        double value = std::strtod(text.c_str(), nullptr);
+        return value > 0 && std::isfinite(value)
+                   ? ""
+                   : "'" + text + "' is not a positive number of bytes a second";
+      });
+  place->add_option("--memory-limit", a.options.memoryBytes, "Bytes of a device")
+      ->check(CLI::NonNegativeNumber);
+  place->add_option("--cost-model", a.costModel, "The model of that format, the default")
+      ->check(CLI::IsMember({"pipedream", "dnn-partitioning"}));
+  place->add_flag("--fewer-devices", a.options.fewerDevices, "A plan may leave devices idle (pipedream)");
+  place
+      ->add_option(
+          "--max-cuts", a.options.maxCuts,
+          "Graphs that can be cut at more places are planned over some of them, with a bound of the loss")
+      ->check(CLI::Range(1, 10'000'000))
+      ->capture_default_str();
+  place->add_flag("--table", a.table, "A table for people instead of JSON");
+  place->add_option("-o,--output", a.output, "Where to write; standard output if not given");
+  place->callback([arguments, &action] { action = [arguments] { return placeGraph(*arguments); }; });
+}
