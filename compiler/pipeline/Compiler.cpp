@@ -98,6 +98,9 @@ void addPlan(PassManager &passes, const CompileOptions &options, Outcome &outcom
 void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome &) {
   passes.addPass(passes::createPartitionPass());
   passes.addPass(passes::createVerifyPartitionedPass());
+  // Where no collective came between, the bias is added by the library call again.
+  if (searchesPlan(options) || !options.plan.empty())
+    passes.addPass(passes::createFoldBiasPass());
   // Needs every collective; before fuse, which keeps each value as early as it finds it.
   passes::BucketPassOptions bucket;
   bucket.bytes = options.bucketBytes;

@@ -3,8 +3,10 @@
 #include "CLI/CLI.hpp"
 #include "compiler/codegen/executable/ExecutableWriter.h"
 #include "compiler/machine/ClusterFile.h"
+#include "compiler/cost/CostModel.h"
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/pipeline/PlanFile.h"
+#include "compiler/plan/search/SearchMethod.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -137,6 +139,11 @@ bool readPlanning(Arguments &arguments) {
   if (!parallel)
     return tell(parallel.takeError());
   options.parallel = *parallel;
+  // Here, so that a word that is none is told before the model is read.
+  if (auto method = plan::makeSearchMethod(options.search); !method)
+    return tell(method.takeError());
+  if (auto costs = cost::makeCostModel(options.costModel, machine::local(), options.threads); !costs)
+    return tell(costs.takeError());
   if (!arguments.layout.empty()) {
     auto rules = plan::parseLayoutRules(arguments.layout);
     if (!rules)

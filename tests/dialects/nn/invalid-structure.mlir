@@ -112,11 +112,11 @@ nn.model @m(%x: tensor<?x?xf32>) -> tensor<f32> {
 
 // -----
 
-// Batch moved to another dimension.
+// Batch in two dimensions.
 nn.model @m(%x: tensor<?x4xf32>) -> tensor<f32> {
-  // expected-error @+1 {{'nn.transpose' op result #0 has type 'tensor<4x?xf32>': expected `?`, the batch, in dimension 0 only}}
-  %t = nn.transpose %x {permutation = array<i64: 1, 0>} : (tensor<?x4xf32>) -> tensor<4x?xf32>
-  %loss = nn.reduce_sum %t {axes = array<i64: 0, 1>} : (tensor<4x?xf32>) -> tensor<f32>
+  // expected-error @+1 {{'nn.matmul' op result #0 has type 'tensor<?x?xf32>': expected at most one dimension `?`, the batch}}
+  %t = nn.matmul %x, %x {transpose_rhs} : (tensor<?x4xf32>, tensor<?x4xf32>) -> tensor<?x?xf32>
+  %loss = nn.reduce_sum %t {axes = array<i64: 0, 1>} : (tensor<?x?xf32>) -> tensor<f32>
   nn.return %loss : tensor<f32>
 }
 

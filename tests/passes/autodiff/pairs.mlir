@@ -15,7 +15,7 @@ nn.model @residual(%x: tensor<4x8xf32>) -> (loss: tensor<f32>) {
   nn.return %loss : tensor<f32>
 }
 
-// CHECK-LABEL: nn.step @train(%w: {{.*}}, %v:
+// CHECK-LABEL: nn.step "train" @train(
 // CHECK-DAG: %[[A:.*]] = nn.linear %x, %w :
 // CHECK-DAG: %[[B:.*]] = nn.tanh %[[A]] :
 // CHECK-DAG: %[[C:.*]] = nn.linear %[[B]], %v :

@@ -24,14 +24,17 @@ out=$TEST_TMPDIR/mlp
 expect "the batch of model @mlp is not bound: give --batch=N" "$model" -o "$out"
 expect "has a batch of 1 for 2 ranks" "$model" -o "$out" --batch=1 --ranks=2 --parallel=data
 expect "more than --memory-limit=1048576" "$model" -o "$out" --batch=8 --memory-limit=1mb
-expect "--parallel=auto, the default) is not supported yet" "$model" -o "$out" --batch=8 --ranks=2
-expect "--parallel=tensor is not supported yet" "$model" -o "$out" --batch=8 --ranks=2 --parallel=tensor
+expect "--parallel=gpipe is not supported yet" "$model" -o "$out" --batch=8 --ranks=2 --parallel=gpipe
+expect "names the dimension 'head', which the model does not have" "$model" -o "$out" --batch=8 --ranks=2 --layout=head:data
+expect "dimension 'in' is given twice" "$model" -o "$out" --batch=8 --ranks=2 --layout=in:data,in:tensor
+expect "there is no such search" "$model" -o "$out" --batch=8 --ranks=2 --search=best
+expect "no plan fits into 1000 bytes" "$model" -o "$out" --batch=8 --ranks=2 --memory-limit=1000
 expect "uses 3 ranks, but --ranks=2" "$model" -o "$out" --batch=8 --ranks=2 --parallel=data=3
 expect "no output: give -o EXECUTABLE" "$model" --batch=8
 expect "there is no such phase" "$model" --batch=8 --to=fusd
 expect "No such file or directory" missing.mlir -o "$out" --batch=8
 expect "not an executable made by pdc" plan "$model"
 expect "not an executable made by pdc" plan /bin/true
-expect "pdc compare is not supported yet" compare "$model"
+expect "one rank leaves nothing to compare" compare "$model"
 [ ! -e "$out" ] || { echo "a failed compilation left $out behind"; status=1; }
 exit $status

@@ -249,7 +249,77 @@ private:
       return allReduce(reduce);
     if (auto halo = dyn_cast<dist::HaloExchangeOp>(next.front()))
       return exchange(halo);
+    if (auto slice = dyn_cast<dist::SliceOp>(next.front()))
+      return eachGroup(slice.getAxes(), [&](ArrayRef<int64_t> group) {
+        for (auto [index, rank] : llvm::enumerate(group)) {
+          auto op = cast<dist::SliceOp>(next[rank]);
+          set(rank, cut(evaluators[rank].value(op.getInput()), op.getDim(), op.getMemberSizes(group.size()),
+                        index));
+        }
+      });
+    if (auto gather = dyn_cast<dist::AllGatherOp>(next.front()))
+      return eachGroup(gather.getAxes(), [&](ArrayRef<int64_t> group) {
+        SmallVector<Tensor> parts;
+        for (int64_t rank : group)
+          parts.push_back(evaluators[rank].value(next[rank]->getOperand(0)));
+        for (int64_t rank : group)
+          set(rank, joinParts(parts, gather.getDim()));
+      });
+    if (auto scatter = dyn_cast<dist::ReduceScatterOp>(next.front()))
+      return eachGroup(scatter.getAxes(), [&](ArrayRef<int64_t> group) {
+        Tensor total = evaluators[group.front()].value(next[group.front()]->getOperand(0));
+        for (int64_t rank : group.drop_front())
+          for (auto [sum, value] :
+               llvm::zip_equal(total.data, evaluators[rank].value(next[rank]->getOperand(0)).data))
+            sum = scatter.getReduction() == dist::Reduction::Sum ? sum + value : std::max(sum, value);
+        for (auto [index, rank] : llvm::enumerate(group))
+          set(rank, cut(total, scatter.getDim(), scatter.getMemberSizes(group.size()), index));
+      });
+    if (auto exchange = dyn_cast<dist::AllToAllOp>(next.front()))
+      return eachGroup(exchange.getAxes(), [&](ArrayRef<int64_t> group) {
+        for (auto [index, rank] : llvm::enumerate(group)) {
+          SmallVector<Tensor> parts;
+          for (int64_t sender : group) {
+            auto op = cast<dist::AllToAllOp>(next[sender]);
+            parts.push_back(cut(evaluators[sender].value(op.getInput()), op.getSplitDim(),
+                                op.getMemberSplitSizes(group.size()), index));
+          }
+          set(rank, joinParts(parts, exchange.getConcatDim()));
+        }
+      });
     return next.front()->emitError("is no collective that is evaluated here");
+  }
+
+  LogicalResult eachGroup(ArrayAttr axes, llvm::function_ref<void(ArrayRef<int64_t>)> move) {
+    for (const auto &group : mesh.getGroups(axes))
+      move(group);
+    return success();
+  }
+
+  void set(int64_t rank, const Tensor &value) { evaluators[rank].set(next[rank]->getResult(0), value); }
+
+  /// Part `index` of a dimension whose parts have these sizes.
+  static Tensor cut(Tensor whole, int64_t dim, ArrayRef<int64_t> sizes, size_t index) {
+    SmallVector<int64_t> shape(ArrayRef<int64_t>(whole.shape)), starts(whole.shape.size(), 0);
+    shape[dim] = sizes[index];
+    for (int64_t size : sizes.take_front(index))
+      starts[dim] += size;
+    Tensor part(shape);
+    moveBox(whole, part, starts, /*write=*/false);
+    return part;
+  }
+
+  static Tensor joinParts(ArrayRef<Tensor> parts, int64_t dim) {
+    SmallVector<int64_t> shape(ArrayRef<int64_t>(parts.front().shape)), starts(shape.size(), 0);
+    shape[dim] = 0;
+    for (const Tensor &part : parts)
+      shape[dim] += part.shape[dim];
+    Tensor whole(shape, std::nan(""));
+    for (Tensor part : parts) {
+      moveBox(whole, part, starts, /*write=*/true);
+      starts[dim] += part.shape[dim];
+    }
+    return whole;
   }
 
   LogicalResult allReduce(dist::AllReduceOp reduce) {
