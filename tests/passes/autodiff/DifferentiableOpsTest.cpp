@@ -133,18 +133,18 @@ const OpCase libraryCases[] = {
      "2x3x2x2xf32"},
     {"embedding", "2x4xf32",
      "%y = nn.embedding %w, %ids : (tensor<2x4xf32>, tensor<2xi32>) -> tensor<2x4xf32>", "2x4xf32"},
-    {"dispatch", "1x2x4xf32",
-     "%slots = nn.reshape %ids : tensor<2xi32> to tensor<1x2x1xi32>\n"
-     "%y = nn.dispatch %w to %slots {count = 3 : i64} : (tensor<1x2x4xf32>, tensor<1x2x1xi32>) -> "
-     "tensor<1x3x4xf32>",
-     "1x3x4xf32"},
-    {"combine", "1x2x4xf32",
-     "%slots = nn.reshape %ids : tensor<2xi32> to tensor<1x2x1xi32>\n"
-     "%r = nn.reduce_sum %x {axes = array<i64: 2>} : (tensor<1x2x4xf32>) -> tensor<1x2xf32>\n"
-     "%g = nn.reshape %r : tensor<1x2xf32> to tensor<1x2x1xf32>\n"
-     "%y = nn.combine %w, %slots, %g : (tensor<1x2x4xf32>, tensor<1x2x1xi32>, tensor<1x2x1xf32>) -> "
-     "tensor<1x2x4xf32>",
-     "1x2x4xf32"},
+    {"dispatch", "2x1x4xf32",
+     "%slots = nn.reshape %ids : tensor<2xi32> to tensor<2x1x1xi32>\n"
+     "%y = nn.dispatch %w to %slots {count = 3 : i64} : (tensor<2x1x4xf32>, tensor<2x1x1xi32>) -> "
+     "tensor<2x3x4xf32>",
+     "2x3x4xf32"},
+    {"combine", "2x1x4xf32",
+     "%slots = nn.reshape %ids : tensor<2xi32> to tensor<2x1x1xi32>\n"
+     "%r = nn.reduce_sum %x {axes = array<i64: 2>} : (tensor<2x1x4xf32>) -> tensor<2x1xf32>\n"
+     "%g = nn.reshape %r : tensor<2x1xf32> to tensor<2x1x1xf32>\n"
+     "%y = nn.combine %w, %slots, %g : (tensor<2x1x4xf32>, tensor<2x1x1xi32>, tensor<2x1x1xf32>) -> "
+     "tensor<2x1x4xf32>",
+     "2x1x4xf32"},
     {"top_k", "2x4xf32",
      "%y, %indices = nn.top_k %w {k = 2 : i64} : (tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>)",
      "2x2xf32"},
