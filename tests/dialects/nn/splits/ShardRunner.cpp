@@ -186,6 +186,9 @@ public:
   void setArgument(unsigned index, Tensor whole, LayoutAttr layout) {
     for (auto [rank, step] : llvm::enumerate(steps)) {
       Value argument = step.getBody().getArgument(index);
+      // partition gives inputs a layout in which they can be loaded, and reshards them.
+      if (auto loaded = step.getArgAttrOfType<LayoutAttr>(index, dist::kLayoutAttr))
+        layout = loaded;
       Tensor part(cast<RankedTensorType>(argument.getType()).getShape());
       moveBox(whole, part, startsOf(whole.shape, layout, rank), /*write=*/false);
       evaluators[rank].set(argument, part);
