@@ -4,6 +4,7 @@
 #include "compiler/cost/StepEstimate.h"
 #include "runtime/program/view.h"
 #include <algorithm>
+#include <limits>
 #include <map>
 
 using namespace llvm;
@@ -144,6 +145,9 @@ json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
   return rows;
 }
 
+/// JSON has no infinity: a space larger than any number is said to be as large as the largest.
+double asFinite(double value) { return std::min(value, std::numeric_limits<double>::max()); }
+
 json::Object searchOf(const std::optional<plan::SearchOutcome> &search) {
   // A plan that was given leaves nothing to be optimal over, hence no bound and no gap.
   if (!search)
@@ -154,7 +158,7 @@ json::Object searchOf(const std::optional<plan::SearchOutcome> &search) {
                         {"gap", nullptr}};
   return json::Object{{"method", search->solver},
                       {"time", search->seconds},
-                      {"plans_considered", search->plansConsidered},
+                      {"plans_considered", asFinite(search->plansConsidered)},
                       {"cost", search->stepSeconds},
                       {"lower_bound", search->lowerBoundSeconds},
                       {"gap", search->gap}};
@@ -202,7 +206,7 @@ json::Object plan::buildReport(const ReportInput &input) {
     decisions.push_back(json::Object{{"what", decision.what},
                                      {"chosen", decision.chosen},
                                      {"runner_up", decision.runnerUp},
-                                     {"cost_difference", decision.costDifferenceSeconds}});
+                                     {"cost_difference", asFinite(decision.costDifferenceSeconds)}});
   json::Array layers;
   stages.push_back(json::Object{{"ranks", std::move(ranks)},
                                 {"layers", json::Array{"all"}},

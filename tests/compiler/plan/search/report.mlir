@@ -1,0 +1,23 @@
+// The report of a searched plan is JSON, also where more plans were considered than a number can say.
+// RUN: pdc %s --batch=8 --ranks=2 -o %t --report=%t.json
+// RUN: pdc plan %t | FileCheck %s
+// RUN: pdc plan %t --format=json | FileCheck %s --check-prefix=JSON
+
+// CHECK: Mesh data=2
+// CHECK: Search: exact, {{.*}} plans in {{.*}} (gap 0 %)
+// CHECK: Decisions
+// CHECK: layout of parameter w0: {{.*}}
+// JSON: "plans_considered": {{[0-9]}}
+nn.block @layer(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %w = nn.param "w" init(kaiming) : tensor<64x64xf32>
+  %y = nn.linear %x, %w : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x64xf32>
+  %z = nn.tanh %y : tensor<?x64xf32>
+  nn.return %z : tensor<?x64xf32>
+}
+nn.model @deep(%x: tensor<?x64xf32>) -> (loss: tensor<f32>) {
+  %w0 = nn.param "w0" init(kaiming) : tensor<64x64xf32>
+  %h = nn.linear %x, %w0 : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x64xf32>
+  %y = nn.repeat 40 @layer "h" (%h) : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  %loss = nn.reduce_mean %y {axes = array<i64: 0, 1>} : (tensor<?x64xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
