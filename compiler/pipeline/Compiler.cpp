@@ -245,7 +245,8 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
   std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);
   auto mesh = collectMesh(module);
   std::string planText;
-  llvm::raw_string_ostream(planText) << module;
+  if (options.keepsPlan)
+    llvm::raw_string_ostream(planText) << module;
   std::string modelName = "model";
   if (auto name = module->getAttrOfType<StringAttr>("nn.model_name"))
     modelName = name.str();

@@ -24,7 +24,7 @@ void registerDialects(mlir::DialectRegistry &registry);
 struct Compiled {
   std::string payload; // see runtime/program/container.h
   std::string report;  // JSON, as in the payload
-  std::string plan;    // the text of the plan phase, as --plan-in reads it
+  std::string plan;    // the text of the plan phase, as --plan-in reads it; where options.keepsPlan
 };
 
 /// Runs the phases after `Phase::Model` up to and including `last` on `module`, in place. Errors are

@@ -41,9 +41,10 @@ struct CompileOptions {
   std::string costModel = "native";          // what the search minimizes: see cost::makeCostModel
   std::string search = "exact";              // how: see plan::makeSearchMethod
   std::vector<plan::LayoutRule> layoutRules; // obeyed by the search
-  std::string plan;                          // the text of a plan to compile instead of searching; empty: none
-  std::string planName;                      // its file's name, for errors
-  std::string precision = "f32";             // f32, bf16
+  std::string plan;              // the text of a plan to compile instead of searching; empty: none
+  std::string planName;          // its file's name, for errors
+  bool keepsPlan = false;        // Compiled::plan is wanted
+  std::string precision = "f32"; // f32, bf16
   Mode mode = Mode::Train;
 
   std::string optimizer = "adamw";

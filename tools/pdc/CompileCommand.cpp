@@ -139,6 +139,7 @@ bool readPlanning(Arguments &arguments) {
   if (!parallel)
     return tell(parallel.takeError());
   options.parallel = *parallel;
+  options.keepsPlan = !arguments.planOut.empty();
   // Here, so that a word that is none is told before the model is read.
   if (auto method = plan::makeSearchMethod(options.search); !method)
     return tell(method.takeError());

@@ -24,7 +24,7 @@ public:
       layouts[argument] = space.layoutOf(argument, choices);
     for (BlockArgument argument : body.getArguments())
       step.setArgAttr(argument.getArgNumber(), dist::kLayoutAttr, layouts[argument]);
-    Operation *loss = lossOp();
+    Operation *loss = findLossOp(step);
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (space.hasSplit(&op))
         splitOp(&op);
@@ -37,14 +37,6 @@ public:
   }
 
 private:
-  Operation *lossOp() {
-    Operation *terminator = step.getBody().front().getTerminator();
-    for (auto [index, operand] : llvm::enumerate(terminator->getOperands()))
-      if (nameOfResult(step, index).role == "loss")
-        return operand.getDefiningOp();
-    return nullptr;
-  }
-
   void setLayouts(Operation *op, ArrayRef<LayoutAttr> results) {
     if (llvm::all_of(results, [](LayoutAttr layout) { return layout.isReplicated(); }))
       return;

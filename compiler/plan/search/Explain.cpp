@@ -47,7 +47,7 @@ static std::string describeSplit(Operation *op, const passes::OpSplit &split, di
 namespace {
 /// The axes by name, and where they split.
 struct Usage {
-  llvm::StringSet<> batch, parameters, gradients, states;
+  llvm::StringSet<> batch, parameters, states;
   int64_t batchParts = 1;
 };
 } // namespace

@@ -24,6 +24,14 @@ StepValueName plan::nameOfResult(nn::StepOp step, unsigned index) {
   return nameIn(step.getResultAttrDict(index));
 }
 
+Operation *plan::findLossOp(nn::StepOp step) {
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (auto [index, operand] : llvm::enumerate(terminator->getOperands()))
+    if (nameOfResult(step, index).role == "loss")
+      return operand.getDefiningOp();
+  return nullptr;
+}
+
 LayoutClasses::LayoutClasses(nn::StepOp step) : step(step) {
   joinPairs();
   joinElementwise();

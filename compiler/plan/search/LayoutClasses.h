@@ -53,6 +53,9 @@ struct StepValueName {
 StepValueName nameOfArgument(nn::StepOp step, unsigned index);
 StepValueName nameOfResult(nn::StepOp step, unsigned index);
 
+/// The last op of the forward pass: the one that makes the loss. Null where the step has none.
+mlir::Operation *findLossOp(nn::StepOp step);
+
 } // namespace pdc::plan
 
 #endif // PDC_COMPILER_PLAN_SEARCH_LAYOUTCLASSES_H

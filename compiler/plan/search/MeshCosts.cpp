@@ -162,10 +162,7 @@ double MeshCosts::reshardSeconds(RankedTensorType type, LayoutAttr from, LayoutA
     return 0;
   auto [entry, inserted] =
       reshards.try_emplace(std::make_tuple(Type(type), Attribute(from), Attribute(to)), 0);
-  if (inserted) {
-    double seconds = computeReshard(type, from, to);
-    reshards[std::make_tuple(Type(type), Attribute(from), Attribute(to))] = seconds;
-    return seconds;
-  }
+  if (inserted)
+    entry->second = computeReshard(type, from, to);
   return entry->second;
 }

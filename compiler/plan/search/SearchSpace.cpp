@@ -11,10 +11,7 @@ using passes::OpSplit;
 
 SearchSpace::SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter)
     : step(step), costs(costs), classes(step) {
-  Operation *terminator = step.getBody().front().getTerminator();
-  for (auto [index, operand] : llvm::enumerate(terminator->getOperands()))
-    if (nameOfResult(step, index).role == "loss")
-      lastForward = operand.getDefiningOp();
+  lastForward = findLossOp(step);
   enumerateOps();
   enumerateDomains(filter);
   if (!impossible)
