@@ -10,6 +10,7 @@
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/plan/Report.h"
+#include "compiler/plan/search/Explain.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/Analysis/Linearity.h"
 #include "dialects/nn/IR/NN.h"
@@ -48,9 +49,11 @@ using Outcome = std::optional<plan::SearchOutcome>;
 // The passes of each phase
 //===----------------------------------------------------------------------===//
 
-/// Whether layouts are searched: data parallelism alone leaves nothing to decide.
+/// Whether layouts are searched: data parallelism alone leaves nothing to decide, but a plan that is kept must be one that
+/// can be read.
 bool searchesPlan(const CompileOptions &options) {
-  return options.plan.empty() && (!options.parallel.isDataParallel() || !options.layoutRules.empty());
+  return options.plan.empty() &&
+         (!options.parallel.isDataParallel() || !options.layoutRules.empty() || options.keepsPlan);
 }
 
 void addSpecialized(PassManager &passes, const CompileOptions &options, Outcome &) {
@@ -73,7 +76,8 @@ void addStep(PassManager &passes, const CompileOptions &options, Outcome &) {
   autodiff.optimizer = options.optimizer;
   autodiff.hyperparameters.assign(options.optimizerSettings.begin(), options.optimizerSettings.end());
   autodiff.clipNorm = options.clipNorm;
-  autodiff.pairs = searchesPlan(options);
+  // Also for a plan that is read: its steps were made so.
+  autodiff.pairs = searchesPlan(options) || !options.plan.empty();
   passes.addPass(passes::createAutodiffPass(autodiff));
   // Gradient rules leave multiplications by one, casts there and back, and computations that stand twice.
   passes.addPass(createCanonicalizerPass());
@@ -244,6 +248,12 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
     return failure();
   std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);
   auto mesh = collectMesh(module);
+  plan::ParallelSpec parallel = outcome ? outcome->parallel : options.parallel;
+  if (!options.plan.empty()) {
+    // Only its layouts say how a plan that was read is parallel.
+    parallel.isSearched = true;
+    parallel = plan::describeParallelism(*module.getOps<nn::StepOp>().begin(), parallel, options.ranks);
+  }
   std::string planText;
   if (options.keepsPlan)
     llvm::raw_string_ostream(planText) << module;
@@ -278,7 +288,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
 
   int64_t batch = executable.programs.front()->batch;
   plan::ReportInput reportInput{executable,
-                                outcome ? outcome->parallel : options.parallel,
+                                parallel,
                                 batch,
                                 std::move(layouts),
                                 {},
