@@ -243,7 +243,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
   if (failed(runBetween(module, options, done, Phase::Specialized, outcome)))
     return failure();
   DimensionNames names = collectDimensionNames(module);
-  std::map<std::string, IdRange> idRanges = collectIdRanges(module);
+  std::map<std::string, nn::IdRange> idRanges = collectIdRanges(module);
   if (failed(runBetween(module, options, std::max(done, Phase::Specialized), Phase::Plan, outcome)))
     return failure();
   std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);

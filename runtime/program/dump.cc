@@ -31,6 +31,10 @@ std::string BufferLine(const Buffer& buffer, uint32_t index) {
   if (buffer.first_use() >= 0 || buffer.last_use() >= 0) {
     absl::StrAppend(&line, " live ", buffer.first_use(), "..", buffer.last_use());
   }
+  if (buffer.id_limit() > 0) {
+    absl::StrAppend(&line, " ids 0 to ", buffer.id_limit() - 1);
+    if (buffer.ignorable()) absl::StrAppend(&line, " or ", buffer.ignored_id());
+  }
   return absl::StrCat(line, "\n");
 }
 

@@ -69,6 +69,14 @@ SmallVector<Value> EmbeddingOp::buildLocal(OpBuilder &builder, const LocalPart &
                               place->first, place->second)};
 }
 
+std::optional<IdRange> EmbeddingOp::getIdRange(unsigned operand) {
+  if (operand != 1)
+    return std::nullopt;
+  // A part of a table has fewer rows than there are ids.
+  int64_t rows = tensorType(getTable()).getDimSize(0);
+  return IdRange{static_cast<int64_t>(getVocabulary().value_or(rows)), std::nullopt};
+}
+
 OpCost EmbeddingOp::getCost() {
   OpCost cost = streamingCost(*this);
   // It reads the ids and the rows they name, not the table.

@@ -71,6 +71,15 @@ ShardingRule CrossEntropyOp::getShardingRule() {
   return lossRule(getLogits().getType(), getLabels().getType());
 }
 
+/// Labels of `logits`' classes.
+static std::optional<IdRange> labelRange(Value logits, int64_t ignored) {
+  return IdRange{tensorType(logits).getShape().back(), ignored};
+}
+
+std::optional<IdRange> CrossEntropyOp::getIdRange(unsigned operand) {
+  return operand == 1 ? labelRange(getLogits(), getIgnoreIndex()) : std::nullopt;
+}
+
 OpCost CrossEntropyOp::getCost() { return withFlops(streamingCost(*this), 5 * elements(getLogits())); }
 
 FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
@@ -215,6 +224,10 @@ LogicalResult AccuracyOp::inferReturnTypes(MLIRContext *context, std::optional<L
 }
 
 ShardingRule AccuracyOp::getShardingRule() { return lossRule(getLogits().getType(), getLabels().getType()); }
+
+std::optional<IdRange> AccuracyOp::getIdRange(unsigned operand) {
+  return operand == 1 ? labelRange(getLogits(), getIgnoreIndex()) : std::nullopt;
+}
 
 OpCost AccuracyOp::getCost() { return withFlops(streamingCost(*this), 3 * elements(getLogits())); }
 

@@ -99,7 +99,8 @@ def NN_AvgPool2dGradOp : NN_TypedLibraryOp<"avg_pool2d_grad", [BuiltWithHalo]> {
   let results = (outs NN_FloatTensor:$result);
 }
 
-def NN_EmbeddingOp : NN_LibraryOp<"embedding", [Differentiable, NN_MixedPrecisionOpInterface, BuiltLocally]> {
+def NN_EmbeddingOp : NN_LibraryOp<"embedding", [Differentiable, NN_MixedPrecisionOpInterface, BuiltLocally,
+    DeclareOpInterfaceMethods<NN_IdOpInterface>]> {
   let summary = "Rows of a table: table [v, d], ids [...] -> [..., d]";
   let description = [{
     `start` and `vocabulary` belong to a part of a split table, which `partition` makes: row 0 of `table` is that of the

@@ -86,7 +86,7 @@ def NN_SelectOp : NN_ElementwiseOp<"select", [DeclareOpInterfaceMethods<NN_Diffe
   let results = (outs NN_Tensor:$result);
 }
 
-def NN_CastOp : NN_TypedOp<"cast", [DeclareOpInterfaceMethods<NN_ElementwiseOpInterface>, NN_CostOpInterface,
+def NN_CastOp : NN_TypedOp<"cast", [DeclareOpInterfaceMethods<NN_ElementwiseOpInterface>, NN_CostOpInterface, NN_ForwardsIds,
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>]> {
   let summary = "Changes the element type; float to integer truncates towards zero, i1 to float gives 0 or 1";
   let arguments = (ins NN_Tensor:$input);

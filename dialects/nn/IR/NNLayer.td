@@ -96,7 +96,7 @@ def NN_StepSeedOp : NN_Op<"step_seed", [Pure, NN_CostOpInterface,
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def NN_CrossEntropyOp : NN_CompositeOp<"cross_entropy", [NN_MixedPrecisionOpInterface]> {
+def NN_CrossEntropyOp : NN_CompositeOp<"cross_entropy", [NN_MixedPrecisionOpInterface, DeclareOpInterfaceMethods<NN_IdOpInterface>]> {
   let summary = "Mean of -log softmax(logits)[label] over the labels that are not `ignore_index`";
   let description = [{ logits [..., classes], labels [...] -> scalar f32 (f64 of f64); zero where every label is ignored. }];
   let arguments = (ins NN_FloatTensor:$logits, NN_IdTensor:$labels, DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
@@ -115,7 +115,7 @@ def NN_MseOp : NN_CompositeOp<"mse", [NN_MixedPrecisionOpInterface]> {
   let arguments = (ins NN_FloatTensor:$prediction, NN_FloatTensor:$target);
   let extraClassDeclaration = [{ bool keepsFullPrecision(unsigned operand) { return true; } }];
 }
-def NN_AccuracyOp : NN_CompositeOp<"accuracy", [NN_MixedPrecisionOpInterface]> {
+def NN_AccuracyOp : NN_CompositeOp<"accuracy", [NN_MixedPrecisionOpInterface, DeclareOpInterfaceMethods<NN_IdOpInterface>]> {
   let summary = "Share of labels (not ignored) whose logit is the largest, the first of equals: scalar f32, no gradient";
   let arguments = (ins NN_FloatTensor:$logits, NN_IdTensor:$labels, DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
 }

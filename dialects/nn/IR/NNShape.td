@@ -4,7 +4,7 @@
 
 include "dialects/nn/IR/NNBase.td"
 
-defvar ShapeTraits = [NN_CostOpInterface, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>];
+defvar ShapeTraits = [NN_CostOpInterface, NN_ForwardsIds, DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>];
 
 def NN_ReshapeOp : NN_TypedOp<"reshape", ShapeTraits> {
   let summary = "The same elements in row-major order under another shape; costs nothing";
@@ -32,7 +32,7 @@ def NN_BroadcastOp : NN_TypedOp<"broadcast", ShapeTraits # [DeclareOpInterfaceMe
   let hasFolder = 1;
 }
 
-def NN_SliceOp : NN_InferredOp<"slice", [NN_CostOpInterface,
+def NN_SliceOp : NN_InferredOp<"slice", [NN_CostOpInterface, NN_ForwardsIds,
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>,
     BuiltLocally]> {
   let summary = "A part of a tensor";
@@ -60,7 +60,7 @@ def NN_ConcatOp : NN_InferredOp<"concat", ShapeTraits> {
   let hasFolder = 1;
 }
 
-def NN_SplitOp : NN_InferredOp<"split", [NN_CostOpInterface,
+def NN_SplitOp : NN_InferredOp<"split", [NN_CostOpInterface, NN_ForwardsIds,
     DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<NN_DecomposableOpInterface>]> {
   let summary = "Cuts a tensor along a dimension into parts of `sizes`; becomes slices";

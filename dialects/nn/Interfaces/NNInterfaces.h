@@ -6,6 +6,7 @@
 #include "dialects/nn/Interfaces/ShardingRule.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
+#include <optional>
 
 namespace pdc::nn {
 /// Elements [begin, end) of a dimension of the unsplit value.
@@ -37,6 +38,15 @@ struct LocalPart {
 /// The op itself on local types.
 llvm::SmallVector<mlir::Value> cloneLocal(mlir::Operation *op, mlir::OpBuilder &builder,
                                           const LocalPart &part);
+
+/// Ids of a table's rows or of classes: 0 to `limit` - 1, and `ignored` where labels can be left out.
+struct IdRange {
+  int64_t limit = 0;
+  std::optional<int64_t> ignored;
+};
+
+template <typename OpT>
+class ForwardsIds : public mlir::OpTrait::TraitBase<OpT, ForwardsIds> {};
 
 /// No floating-point work to speak of: reads every operand and writes every result once.
 OpCost streamingCost(mlir::Operation *op);

@@ -109,4 +109,15 @@ def NN_MixedPrecisionOpInterface : OpInterface<"MixedPrecisionOpInterface"> {
   ];
 }
 
+def NN_IdOpInterface : OpInterface<"IdOpInterface"> {
+  let cppNamespace = "::pdc::nn";
+  let description = [{ An op that takes integers as numbers of rows or classes, and only some integers make sense. }];
+  let methods = [
+    InterfaceMethod<"Which integers this operand may hold; none where the operand is not one of ids.",
+      "::std::optional<::pdc::nn::IdRange>", "getIdRange", (ins "unsigned":$operand)>
+  ];
+}
+/// The integers of the results are those of the operands, in other places or times.
+def NN_ForwardsIds : NativeOpTrait<"ForwardsIds"> { let cppNamespace = "::pdc::nn"; }
+
 #endif // PDC_DIALECTS_NN_INTERFACES_NNINTERFACES_TD
