@@ -44,6 +44,9 @@ inline constexpr llvm::StringLiteral kApartAttr = "dist.apart";
 inline constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
 /// On a step after `partition`: the whole step on one device, to compare with.
 inline constexpr llvm::StringLiteral kReferenceAttr = "dist.reference";
+/// On a step of one stage of a pipeline: the stage, which is the part of its ranks along kPipelineAxis.
+inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
+inline constexpr llvm::StringLiteral kPipelineAxis = "pipeline";
 
 /// The layout of an op result or a step argument as the plan's attributes state it; replicated where there is
 /// none.

@@ -298,5 +298,25 @@ LogicalResult ShardStartOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAxes(*this, tables, getMeshAttr(), getAxes());
 }
 
+template <typename OpT> static LogicalResult verifyMessage(OpT op, SymbolTableCollection &tables) {
+  FailureOr<MeshOp> mesh = verifyAxes(op, tables, op.getMeshAttr(), op.getAxes());
+  if (failed(mesh))
+    return failure();
+  int64_t part = op.getPart(), parts = mesh->getParts(op.getAxes());
+  if (part < 0 || part >= parts)
+    return op.emitOpError() << "has a peer with part " << part << ", expected one of 0 to " << parts - 1;
+  if (static_cast<int64_t>(op.getTag()) < 0)
+    return op.emitOpError() << "has the tag " << static_cast<int64_t>(op.getTag())
+                            << ", expected 0 or more";
+  return success();
+}
+LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &tables) { return verifyMessage(*this, tables); }
+LogicalResult SendWaitOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyMessage(*this, tables);
+}
+LogicalResult ReceiveOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyMessage(*this, tables);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/dist/IR/DistOps.cpp.inc"

@@ -245,4 +245,53 @@ def Dist_ShardStartOp : Dist_CollectiveOp<"shard_start"> {
   let hasVerifier = 1;
 }
 
+/// Messages between stages of a pipeline: `part` is the peer's along the axes, all other coordinates are this rank's own.
+/// `tag` tells the messages of one pair of ranks apart.
+class Dist_MessageOp<string mnemonic, list<Trait> traits = []> : Dist_Op<mnemonic, traits # [
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+
+def Dist_SendOp : Dist_MessageOp<"send"> {
+  let summary = "Starts sending what this rank holds of a value to another rank";
+  let description = [{
+    ```mlir
+    dist.send over @mesh ["pipeline"] to 1 tag 0 (%y) : tensor<4x128xf32>
+    ```
+    The peer's `dist.receive` with the same tag gets it. The value must stay as it is until `dist.send_wait`, or the end
+    of the program.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$part, I64Attr:$tag, Dist_Tensor:$input);
+  let assemblyFormat = "`over` $mesh $axes `to` $part `tag` $tag `(` $input `)` attr-dict `:` type($input)";
+}
+
+def Dist_SendWaitOp : Dist_MessageOp<"send_wait"> {
+  let summary = "Waits until the message with this tag to this peer is sent";
+  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$part, I64Attr:$tag);
+  let assemblyFormat = "`over` $mesh $axes `to` $part `tag` $tag attr-dict";
+}
+
+def Dist_ReceiveOp : Dist_MessageOp<"receive"> {
+  let summary = "What another rank sends; waited for where it is used first";
+  let description = [{
+    ```mlir
+    %0 = dist.receive over @mesh ["pipeline"] from 0 tag 0 : tensor<4x128xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$part, I64Attr:$tag);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "`over` $mesh $axes `from` $part `tag` $tag attr-dict `:` type($result)";
+}
+
+def Dist_TaskOp : Dist_Op<"task"> {
+  let summary = "A task of a schedule begins: what follows, up to the next one, belongs to it";
+  let description = [{
+    ```mlir
+    dist.task "F" micro_batch 2 chunk 0
+    ```
+    `kind` is that of a schedule: F, B, I, W, or U for what is done once, after all micro-batches. `fuse` makes no kernel
+    of ops of several tasks.
+  }];
+  let arguments = (ins StrAttr:$kind, I64Attr:$micro_batch, I64Attr:$chunk);
+  let assemblyFormat = "$kind `micro_batch` $micro_batch `chunk` $chunk attr-dict";
+}
+
 #endif // PDC_DIALECTS_DIST_IR_DISTOPS_TD

@@ -105,3 +105,23 @@ nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (ten
   %0 = dist.halo_exchange over @mesh ["data"] dim 0 has [0, 4, 4, 8] needs [0, 5, 3, 8] (%x) : tensor<4xf32> to tensor<6xf32>
   nn.return %0 : tensor<6xf32>
 }
+
+// -----
+
+// a peer that the mesh does not have
+dist.mesh @mesh axes(["pipeline" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{has a peer with part 2, expected one of 0 to 1}}
+  dist.send over @mesh ["pipeline"] to 2 tag 0 (%x) : tensor<4xf32>
+  nn.return %x : tensor<4xf32>
+}
+
+// -----
+
+// a tag that is none
+dist.mesh @mesh axes(["pipeline" = 2])
+nn.step "infer" @s() -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{has the tag -1, expected 0 or more}}
+  %0 = dist.receive over @mesh ["pipeline"] from 1 tag -1 : tensor<4xf32>
+  nn.return %0 : tensor<4xf32>
+}

@@ -23,5 +23,13 @@ nn.step "infer" @infer(%x: tensor<8x4xf32> {nn.role = "input", nn.name = "x", di
   %6 = dist.shard_start over @mesh ["data"] size 16 block 4 : tensor<i64>
   // CHECK: dist.halo_exchange over @mesh ["tensor"] dim 0 has [0, 8, 8, 15] needs [0, 9, 7, 15](%{{.*}}) : tensor<8x4xf32> to tensor<9x4xf32>
   %7 = dist.halo_exchange over @mesh ["tensor"] dim 0 has [0, 8, 8, 15] needs [0, 9, 7, 15] (%3) : tensor<8x4xf32> to tensor<9x4xf32>
+  // CHECK: dist.task "F" micro_batch 2 chunk 1
+  dist.task "F" micro_batch 2 chunk 1
+  // CHECK: dist.send over @mesh ["data"] to 1 tag 5(%{{.*}}) : tensor<8x4xf32>
+  dist.send over @mesh ["data"] to 1 tag 5 (%3) : tensor<8x4xf32>
+  // CHECK: dist.receive over @mesh ["data"] from 0 tag 5 : tensor<8x4xf32>
+  %8 = dist.receive over @mesh ["data"] from 0 tag 5 : tensor<8x4xf32>
+  // CHECK: dist.send_wait over @mesh ["data"] to 1 tag 5
+  dist.send_wait over @mesh ["data"] to 1 tag 5
   nn.return %3 : tensor<8x4xf32>
 }
