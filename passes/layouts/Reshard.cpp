@@ -230,6 +230,9 @@ private:
     int64_t parts = partsOf(outer), members = partsOf(inner), size = shape[d];
     if (size % block != 0 || size / block < parts * members)
       return false;
+    // Even parts begin at the same multiples.
+    if (size % (block * parts * members) == 0 && size % (outerBlock * parts) == 0)
+      return true;
     for (int64_t i = 1; i < parts; ++i)
       if (dist::shardStart(size, outerBlock, parts, i) !=
           dist::shardStart(size, block, parts * members, i * members))

@@ -54,6 +54,11 @@ TEST(ModelParameters, OfVitBaseAreTorchvisions) { EXPECT_EQ(parametersOf("vit_ba
 TEST(ModelParameters, OfGpt2SmallAreTheReleasedOnes) { EXPECT_EQ(parametersOf("gpt2_small"), 124'439'808); }
 TEST(ModelParameters, OfGpt2MediumAreTheReleasedOnes) { EXPECT_EQ(parametersOf("gpt2_medium"), 354'823'168); }
 
+// Brown et al. 2020, table 2.1: 96 layers of 12 * 12288^2 + 13 * 12288, two embeddings, the last normalization.
+TEST(ModelParameters, OfGpt3AreAHundredAndSeventyFiveBillion) {
+  EXPECT_EQ(parametersOf("gpt3_175b"), 174'604'259'328);
+}
+
 // Devlin et al. 2019 with the head of the masked language model and without the pooler:
 // embeddings (30522 + 512 + 2 + 2) 768; 12 layers of 7,087,872; head 768 * 768 + 3 * 768 + 30522.
 TEST(ModelParameters, OfBertBaseAreTheEncodersAndTheHeads) {

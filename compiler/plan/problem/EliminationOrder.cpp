@@ -2,6 +2,7 @@
 
 #include "compiler/plan/problem/EliminationOrder.h"
 #include <algorithm>
+#include <optional>
 #include <set>
 
 using namespace pdc::plan;
@@ -64,10 +65,13 @@ public:
     kindOf.assign(network.extents.size(), none);
   }
 
-  EliminationOrder run() {
+  /// Nothing if it would take at least `operations`.
+  std::optional<EliminationOrder> run(double operations) {
     for (uint32_t variable = 0; variable < network.extents.size(); ++variable)
       classify(variable);
     while (!queue.empty()) {
+      if (order.operations >= operations)
+        return std::nullopt;
       uint32_t kind = queue.begin()->second;
       // Members that touch each other change kind when the first goes.
       std::vector<uint32_t> members(kinds[kind].members.begin(), kinds[kind].members.end());
@@ -212,13 +216,14 @@ private:
 } // namespace
 
 EliminationOrder pdc::plan::orderElimination(const CostNetwork &network) {
+  // Less than it takes to make an order.
+  double cheap = 500 * static_cast<double>(network.factors.size());
   EliminationOrder best;
-  bool isFirst = true;
-  for (Heuristic heuristic : {Heuristic::sharedWeight, Heuristic::weight, Heuristic::growth}) {
-    EliminationOrder order = GreedyOrder(network, heuristic).run();
-    if (isFirst || order.operations < best.operations)
-      best = std::move(order);
-    isFirst = false;
-  }
+  best.operations = std::numeric_limits<double>::infinity();
+  for (Heuristic heuristic : {Heuristic::sharedWeight, Heuristic::weight, Heuristic::growth})
+    if (best.operations > cheap)
+      if (auto order = GreedyOrder(network, heuristic).run(best.operations);
+          order && order->operations < best.operations)
+        best = std::move(*order);
   return best;
 }

@@ -20,10 +20,13 @@ public:
     for (auto pair : llvm::make_early_inc_range(body.getOps<dist::AlikeOp>()))
       pair.erase();
     step->setAttr(dist::kMeshAttr, FlatSymbolRefAttr::get(mesh));
-    for (BlockArgument argument : body.getArguments())
-      layouts[argument] = space.layoutOf(argument, choices);
-    for (BlockArgument argument : body.getArguments())
-      step.setArgAttr(argument.getArgNumber(), dist::kLayoutAttr, layouts[argument]);
+    // All at once: each change of a step's attributes writes a new list of them.
+    SmallVector<DictionaryAttr> attributes;
+    for (BlockArgument argument : body.getArguments()) {
+      LayoutAttr layout = layouts[argument] = space.layoutOf(argument, choices);
+      attributes.push_back(withLayout(step.getArgAttrDict(argument.getArgNumber()), layout));
+    }
+    step.setAllArgAttrs(attributes);
     Operation *loss = findLossOp(step);
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (space.hasSplit(&op))
@@ -83,17 +86,21 @@ private:
 
   void writeResults(Operation *terminator) {
     b.setInsertionPoint(terminator);
-    for (OpOperand &operand : terminator->getOpOperands()) {
-      unsigned index = operand.getOperandNumber();
-      StepValueName name = nameOfResult(step, index);
+    Block &body = step.getBody().front();
+    SmallVector<DictionaryAttr> attributes;
+    for (auto [operand, argument] : llvm::zip(terminator->getOpOperands(), argumentsOfResults(step))) {
       // What persists lies as the argument whose next value it is; the rest as it is.
-      LayoutAttr want = layouts.lookup(operand.get());
-      for (BlockArgument argument : step.getBody().front().getArguments())
-        if (nameOfArgument(step, argument.getArgNumber()) == name)
-          want = layouts.lookup(argument);
+      LayoutAttr want = layouts.lookup(argument < 0 ? operand.get() : body.getArgument(argument));
       operand.set(inLayout(operand.get(), want));
-      step.setResultAttr(index, dist::kLayoutAttr, want);
+      attributes.push_back(withLayout(step.getResultAttrDict(operand.getOperandNumber()), want));
     }
+    step.setAllResultAttrs(attributes);
+  }
+
+  DictionaryAttr withLayout(DictionaryAttr attributes, LayoutAttr layout) {
+    NamedAttrList list(attributes);
+    list.set(dist::kLayoutAttr, layout);
+    return list.getDictionary(b.getContext());
   }
 
   nn::StepOp step;

@@ -24,6 +24,20 @@ StepValueName plan::nameOfResult(nn::StepOp step, unsigned index) {
   return nameIn(step.getResultAttrDict(index));
 }
 
+SmallVector<int64_t> plan::argumentsOfResults(nn::StepOp step) {
+  using Key = std::tuple<StringRef, StringRef, StringRef>;
+  auto keyOf = [](const StepValueName &name) { return Key(name.role, name.slot, name.name); };
+  llvm::DenseMap<Key, int64_t> arguments;
+  for (unsigned index = 0; index < step.getNumArguments(); ++index)
+    arguments.try_emplace(keyOf(nameOfArgument(step, index)), index);
+  SmallVector<int64_t> found;
+  for (unsigned index = 0; index < step.getNumResults(); ++index) {
+    auto argument = arguments.find(keyOf(nameOfResult(step, index)));
+    found.push_back(argument == arguments.end() ? -1 : argument->second);
+  }
+  return found;
+}
+
 Operation *plan::findLossOp(nn::StepOp step) {
   Operation *terminator = step.getBody().front().getTerminator();
   for (auto [index, operand] : llvm::enumerate(terminator->getOperands()))
@@ -72,17 +86,11 @@ void LayoutClasses::joinElementwise() {
 }
 
 namespace {
-/// The elementwise ops through which a parameter and its optimizer state get their new values.
+/// The elementwise ops through which a parameter and its optimizer state get their new values, which are `ends`.
 class UpdateRegion {
 public:
-  UpdateRegion(nn::StepOp step, StringRef parameter) {
-    Operation *terminator = step.getBody().front().getTerminator();
-    for (auto [index, operand] : llvm::enumerate(terminator->getOperands())) {
-      StepValueName name = nameOfResult(step, index);
-      if (name.name == parameter && (name.role == "parameter" || name.role == "optimizer_state"))
-        ends.insert(operand);
-    }
-    SmallVector<Value> open(ends.begin(), ends.end());
+  UpdateRegion(Operation *terminator, ArrayRef<Value> ends) {
+    SmallVector<Value> open(ends);
     while (!open.empty()) {
       Operation *op = open.pop_back_val().getDefiningOp();
       if (!op || ops.contains(op) || !belongs(op, terminator))
@@ -103,16 +111,31 @@ private:
         return false;
     return true;
   }
-  llvm::SetVector<Value> ends;
   llvm::SetVector<Operation *> ops;
+};
+
+/// What a step has for a parameter besides itself.
+struct Update {
+  SmallVector<Value> states; // optimizer state
+  SmallVector<Value> ends;   // new values of the parameter and its optimizer state
 };
 } // namespace
 
 void LayoutClasses::joinUpdates() {
+  Operation *terminator = step.getBody().front().getTerminator();
+  llvm::StringMap<Update> updates; // by the name of the parameter
+  for (BlockArgument argument : step.getBody().getArguments())
+    if (StepValueName name = nameOfArgument(step, argument.getArgNumber()); name.role == "optimizer_state")
+      updates[name.name].states.push_back(argument);
+  for (auto [index, operand] : llvm::enumerate(terminator->getOperands()))
+    if (StepValueName name = nameOfResult(step, index);
+        name.role == "parameter" || name.role == "optimizer_state")
+      updates[name.name].ends.push_back(operand);
   for (BlockArgument argument : step.getBody().getArguments()) {
     StepValueName name = nameOfArgument(step, argument.getArgNumber());
     if (name.role != "parameter")
       continue;
+    const Update &update = updates[name.name];
     Value first;
     auto joinUpdate = [&](Value value) {
       if (typeShape(value) != typeShape(argument))
@@ -121,11 +144,8 @@ void LayoutClasses::joinUpdates() {
         join(first, value);
       first = value;
     };
-    for (BlockArgument other : step.getBody().getArguments())
-      if (StepValueName state = nameOfArgument(step, other.getArgNumber());
-          state.role == "optimizer_state" && state.name == name.name)
-        joinUpdate(other);
-    UpdateRegion region(step, name.name);
+    llvm::for_each(update.states, joinUpdate);
+    UpdateRegion region(terminator, update.ends);
     for (Operation *op : region.getOps())
       joinUpdate(op->getResult(0));
   }

@@ -53,6 +53,10 @@ struct StepValueName {
 StepValueName nameOfArgument(nn::StepOp step, unsigned index);
 StepValueName nameOfResult(nn::StepOp step, unsigned index);
 
+/// For each result of a step the argument whose next value it is: the one with its role, slot and name. -1 where
+/// there is none.
+llvm::SmallVector<int64_t> argumentsOfResults(nn::StepOp step);
+
 /// The last op of the forward pass: the one that makes the loss. Null where the step has none.
 mlir::Operation *findLossOp(nn::StepOp step);
 

@@ -5,6 +5,7 @@
 #include "compiler/plan/search/Explain.h"
 #include "compiler/plan/search/SearchSpace.h"
 #include <chrono>
+#include <memory>
 
 using namespace mlir;
 using namespace pdc;
@@ -17,6 +18,9 @@ namespace {
 /// What was found on one mesh.
 struct MeshPlan {
   MeshShape shape;
+  dist::MeshOp mesh;
+  std::unique_ptr<MeshCosts> costs;
+  std::unique_ptr<SearchSpace> space;
   Solution solution;
 };
 
@@ -38,13 +42,12 @@ public:
     FailureOr<MeshPlan> best = findBestMesh(deciding, meshes);
     if (failed(best))
       return failure();
-    dist::MeshOp mesh = createMesh(best->shape);
-    mesh->moveBefore(&module.getBody()->front());
-    if (failed(plan(deciding, mesh, &best->solution)))
-      return failure();
+    outcome.decisions = explainDecisions(deciding, *best->space, best->solution);
+    outcome.computeSeconds = best->space->computeSeconds(best->solution.choices);
+    applyLayouts(deciding, *best->space, best->solution.choices, best->mesh);
     rules.fix(deciding);
     for (nn::StepOp step : module.getOps<nn::StepOp>())
-      if (step != deciding && failed(plan(step, mesh, nullptr)))
+      if (step != deciding && failed(follow(step, *best)))
         return failure();
     finish(*best);
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -61,6 +64,12 @@ private:
         first = step;
     }
     return first;
+  }
+
+  std::unique_ptr<SearchSpace> makeSpace(nn::StepOp step, MeshCosts &costs) {
+    rules.enter(step, costs.getMesh());
+    return std::make_unique<SearchSpace>(step, costs,
+                       [&](Value value, dist::LayoutAttr layout) { return rules.allows(value, layout); });
   }
 
   dist::MeshOp createMesh(const MeshShape &shape) {
@@ -91,22 +100,22 @@ private:
     std::optional<MeshPlan> best;
     outcome.lowerBoundSeconds = std::numeric_limits<double>::infinity();
     for (const MeshShape &shape : meshes) {
-      dist::MeshOp mesh = createMesh(shape);
-      MeshCosts costs(request.cluster, request.costs, mesh);
-      rules.enter(step, mesh);
-      SearchSpace space(step, costs,
-                        [&](Value value, dist::LayoutAttr layout) { return rules.allows(value, layout); });
+      MeshPlan tried;
+      tried.shape = shape;
+      tried.mesh = createMesh(shape);
+      tried.costs = std::make_unique<MeshCosts>(request.cluster, request.costs, tried.mesh);
+      tried.space = makeSpace(step, *tried.costs);
       // A mesh that cannot keep the rules is no candidate; the last one tells why if none can.
       bool isLast = &shape == &meshes.back() && !best;
-      if (space.getImpossible() && !isLast) {
-        mesh.erase();
+      if (tried.space->getImpossible() && !isLast) {
+        tried.mesh.erase();
         continue;
       }
-      FailureOr<Solution> solution = solveStep(step, space);
-      mesh.erase();
+      FailureOr<Solution> solution = solveStep(step, *tried.space);
       if (failed(solution))
-        return failure();
-      consider(best, shape, std::move(*solution));
+        return tried.mesh.erase(), failure();
+      tried.solution = std::move(*solution);
+      consider(best, std::move(tried));
     }
     if (best->solution.status == SolutionStatus::impossible)
       return step.emitOpError("no plan keeps what --parallel and --layout ask for"), failure();
@@ -115,7 +124,8 @@ private:
     return std::move(*best);
   }
 
-  void consider(std::optional<MeshPlan> &best, const MeshShape &shape, Solution solution) {
+  void consider(std::optional<MeshPlan> &best, MeshPlan tried) {
+    const Solution &solution = tried.solution;
     outcome.plansConsidered += solution.statistics.plansConsidered;
     if (solution.status == SolutionStatus::found)
       outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, solution.lowerBoundSeconds);
@@ -124,8 +134,11 @@ private:
       return std::make_pair(static_cast<int>(s.status),
                             s.status == SolutionStatus::found ? s.seconds : static_cast<double>(s.bytes));
     };
-    if (!best || rank(solution) < rank(best->solution))
-      best = MeshPlan{shape, std::move(solution)};
+    if (best && !(rank(solution) < rank(best->solution)))
+      return tried.mesh.erase();
+    if (best)
+      best->mesh.erase();
+    best = std::move(tried);
   }
 
   LogicalResult reportOverMemory(nn::StepOp step, const MeshPlan &closest) {
@@ -138,27 +151,15 @@ private:
     return error << "); use more ranks, a smaller batch or a larger --memory-limit";
   }
 
-  /// Plans a step on the chosen mesh; `known` is the solution where it has been found already.
-  LogicalResult plan(nn::StepOp step, dist::MeshOp mesh, const Solution *known) {
-    MeshCosts costs(request.cluster, request.costs, mesh);
-    rules.enter(step, mesh);
-    SearchSpace space(step, costs,
-                      [&](Value value, dist::LayoutAttr layout) { return rules.allows(value, layout); });
-    std::optional<Solution> solved;
-    if (!known) {
-      FailureOr<Solution> solution = solveStep(step, space);
-      if (failed(solution))
-        return failure();
-      if (solution->status == SolutionStatus::impossible)
-        return step.emitOpError("no plan keeps the layouts of parameters, states and inputs in training");
-      solved = std::move(*solution);
-    }
-    const Solution &solution = known ? *known : *solved;
-    if (known) {
-      outcome.decisions = explainDecisions(step, space, solution);
-      outcome.computeSeconds = space.computeSeconds(solution.choices);
-    }
-    applyLayouts(step, space, solution.choices, mesh);
+  /// Plans another step on the chosen mesh, whose costs are known already for the most part.
+  LogicalResult follow(nn::StepOp step, MeshPlan &best) {
+    std::unique_ptr<SearchSpace> space = makeSpace(step, *best.costs);
+    FailureOr<Solution> solution = solveStep(step, *space);
+    if (failed(solution))
+      return failure();
+    if (solution->status == SolutionStatus::impossible)
+      return step.emitOpError("no plan keeps the layouts of parameters, states and inputs in training");
+    applyLayouts(step, *space, solution->choices, best.mesh);
     return success();
   }
 

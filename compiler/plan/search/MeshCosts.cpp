@@ -3,7 +3,6 @@
 #include "compiler/plan/search/MeshCosts.h"
 #include "compiler/plan/problem/Problem.h"
 #include "dialects/nn/IR/NN.h"
-#include "passes/layouts/Reshard.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -127,9 +126,25 @@ const cost::GroupShape &MeshCosts::shapeOf(ArrayAttr axes) {
   return entry->second;
 }
 
+/// Dimensions that all ranks together divide evenly, in the blocks of both layouts, do so in all layouts on the way. The
+/// elements that a rank receives are then a multiple of such a dimension's size, so that the cheapest way is the
+/// same for every size: it is looked for once.
+const MeshCosts::Way &MeshCosts::wayOf(ArrayRef<int64_t> shape, LayoutAttr from, LayoutAttr to) {
+  SmallVector<int64_t, 4> sizes;
+  for (auto [d, size] : llvm::enumerate(shape)) {
+    bool isEven = size % (ranks * from.getBlocks()[d]) == 0 && size % (ranks * to.getBlocks()[d]) == 0;
+    sizes.push_back(isEven ? 0 : size);
+  }
+  auto [entry, inserted] = ways[{from, to}].try_emplace(std::move(sizes));
+  if (inserted)
+    if (auto steps = passes::planReshard(from, to, shape, mesh); succeeded(steps))
+      entry->second = std::move(*steps);
+  return entry->second;
+}
+
 double MeshCosts::computeReshard(RankedTensorType type, LayoutAttr from, LayoutAttr to) {
-  auto steps = passes::planReshard(from, to, type.getShape(), mesh);
-  if (failed(steps))
+  const Way &steps = wayOf(type.getShape(), from, to);
+  if (!steps)
     return forbidden;
   double seconds = 0;
   LayoutAttr layout = from;

@@ -5,7 +5,9 @@
 #include "compiler/cost/CostModel.h"
 #include "compiler/cost/GroupShape.h"
 #include "passes/layouts/OpSplits.h"
+#include "passes/layouts/Reshard.h"
 #include "llvm/ADT/DenseMap.h"
+#include <map>
 
 namespace pdc::plan {
 
@@ -30,12 +32,18 @@ private:
   const cost::GroupShape &shapeOf(mlir::ArrayAttr axes);
   double computeReshard(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
 
+  /// The steps of a reshard, or nothing where there is no way.
+  using Way = std::optional<llvm::SmallVector<passes::ReshardStep>>;
+  const Way &wayOf(llvm::ArrayRef<int64_t> shape, dist::LayoutAttr from, dist::LayoutAttr to);
+
   const machine::Cluster &cluster;
   const cost::CostModel &model;
   dist::MeshOp mesh;
   int64_t ranks;
   llvm::DenseMap<mlir::ArrayAttr, cost::GroupShape> shapes;
   llvm::DenseMap<std::tuple<mlir::Type, mlir::Attribute, mlir::Attribute>, double> reshards;
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, std::map<llvm::SmallVector<int64_t, 4>, Way>>
+      ways; // by the layouts, and by the sizes of dimensions that do not divide evenly
 };
 
 } // namespace pdc::plan

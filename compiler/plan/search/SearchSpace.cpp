@@ -216,20 +216,20 @@ void SearchSpace::addOp(Operation *op) {
 
 /// What persists must lie at the end of the step as it lay at its begin.
 void SearchSpace::addTerminator() {
-  for (auto [index, operand] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
-    StepValueName name = nameOfResult(step, index);
-    for (BlockArgument argument : step.getBody().getArguments()) {
-      size_t from = classes.classOf(operand), to = classes.classOf(argument);
-      if (from == to || !(nameOfArgument(step, argument.getArgNumber()) == name))
-        continue;
-      auto type = cast<RankedTensorType>(operand.getType());
-      PairTable table{
-          static_cast<uint32_t>(domains[from]->size()), static_cast<uint32_t>(domains[to]->size()), {}, {}};
-      for (LayoutAttr have : *domains[from])
-        for (LayoutAttr want : *domains[to])
-          table.seconds.push_back(costs.reshardSeconds(type, have, want));
-      addEdge(classNodes[from], classNodes[to], internPair(std::move(table)));
-    }
+  Block &body = step.getBody().front();
+  for (auto [operand, index] : llvm::zip(body.getTerminator()->getOperands(), argumentsOfResults(step))) {
+    if (index < 0)
+      continue;
+    size_t from = classes.classOf(operand), to = classes.classOf(body.getArgument(index));
+    if (from == to)
+      continue;
+    auto type = cast<RankedTensorType>(operand.getType());
+    PairTable table{
+        static_cast<uint32_t>(domains[from]->size()), static_cast<uint32_t>(domains[to]->size()), {}, {}};
+    for (LayoutAttr have : *domains[from])
+      for (LayoutAttr want : *domains[to])
+        table.seconds.push_back(costs.reshardSeconds(type, have, want));
+    addEdge(classNodes[from], classNodes[to], internPair(std::move(table)));
   }
 }
 
