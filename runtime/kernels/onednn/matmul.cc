@@ -4,6 +4,7 @@
 // faster on every shape of GPT-2 measured (256x3072x768: 54 GFLOP/s against 26 on one busy core; 64x64x64:
 // equal), and unlike the primitive it takes any leading dimension at full speed. bf16 goes through the
 // primitive, which uses AMX, or is widened to f32 (widened.h).
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -83,15 +84,26 @@ class SgemmCall : public Call {
                       beta, c_ + c, problem_.c.row);
   }
 
-  // sgemm adds to it.
+  // sgemm adds to it. By rows, each a loop without branches: 2 MiB of bias took half as long as their product otherwise.
   void WriteBias(float* c) const {
+    const int64_t n = problem_.n;
     for (int64_t i = 0; i < problem_.m; ++i) {
       float* row = c + i * problem_.c.row;
-      for (int64_t j = 0; j < problem_.n; ++j) {
-        float value = problem_.bias_per_row ? bias_[i] : bias_[j];
-        row[j] = problem_.accumulate ? row[j] + value : value;
+      if (problem_.accumulate) {
+        problem_.bias_per_row ? AddTo(row, bias_[i], n) : AddTo(row, bias_, n);
+      } else if (problem_.bias_per_row) {
+        std::fill_n(row, n, bias_[i]);
+      } else {
+        std::copy_n(bias_, n, row);
       }
     }
+  }
+
+  static void AddTo(float* row, float value, int64_t n) {
+    for (int64_t j = 0; j < n; ++j) row[j] += value;
+  }
+  static void AddTo(float* __restrict row, const float* __restrict values, int64_t n) {
+    for (int64_t j = 0; j < n; ++j) row[j] += values[j];
   }
 
   MatmulProblem problem_;
