@@ -38,7 +38,7 @@ static OpClass classOf(const InstructionT &instruction) {
   if (target.starts_with("embedding"))
     return OpClass::Gather;
   if (target.contains("pool"))
-    return OpClass::Reduction;
+    return OpClass::Pooling;
   return llvm::StringSwitch<OpClass>(target)
       .Case("matmul", OpClass::Matmul)
       .Cases({"copy_view", "transpose"}, OpClass::Copy)
@@ -71,17 +71,42 @@ static std::string callOf(const InstructionT &instruction) {
   return text + ")";
 }
 
-cost::OpWork cost::workOf(const InstructionT &instruction, const KernelOperations &kernels) {
+/// Channels as lanes: a convolution's output channels, a gradient's input channels. The gradient of a first layer's
+/// weights has too few of them, and code of its own. Images are [n, c, h, w], weights [o, c, kh, kw].
+static double channelsOf(const InstructionT &instruction) {
+  constexpr int64_t kOfAnImage = 3;
+  llvm::StringRef target = instruction.target;
+  auto channels = [&](size_t operand) -> double {
+    const std::vector<int64_t> &shape = instruction.operands[operand]->shape;
+    return shape.size() == 4 ? static_cast<double>(shape[1]) : 0;
+  };
+  if (instruction.opcode != Opcode::kLibrary || instruction.operands.size() < 2)
+    return 0;
+  size_t result = instruction.operands.size() - 1;
+  if (target == "conv2d_grad_weight")
+    return channels(0) <= kOfAnImage ? channels(1) : channels(0);
+  if (target.starts_with("conv2d") || target.contains("pool"))
+    return channels(result);
+  return 0;
+}
+
+cost::OpWork cost::workOf(const InstructionT &instruction, const KernelOperations &kernels,
+                          double workingSetBytes) {
   OpWork work;
   work.opClass = classOf(instruction);
   auto kernel = instruction.opcode == Opcode::kKernel ? kernels.find(instruction.target) : kernels.end();
   work.flops = kernel == kernels.end() ? instruction.flops : kernel->second;
   // What is read and what is written cost the same.
   work.bytesRead = instruction.traffic_bytes;
+  for (const auto &operand : instruction.operands)
+    if (operand->access == Access::kWrite)
+      work.bytesFetched += bytesOf(*operand);
   if (!instruction.operands.empty())
     work.precision = precisionOf(instruction.operands.front()->element_type);
   if (instruction.opcode == Opcode::kLibrary)
     work.call = callOf(instruction);
+  work.channels = channelsOf(instruction);
+  work.workingSetBytes = workingSetBytes;
   return work;
 }
 
@@ -128,6 +153,7 @@ cost::StepEstimate cost::estimateStep(const ProgramT &program, int64_t rank, con
                                       const CostModel &model, const KernelOperations &kernels) {
   StepEstimate estimate;
   double now = 0, communicationFree = 0;
+  auto workingSet = static_cast<double>(program.private_bytes + program.shared_bytes);
   std::map<size_t, double> ends; // instruction index of a start -> when it ends
 
   for (size_t i = 0; i < program.instructions.size(); ++i) {
@@ -147,7 +173,7 @@ cost::StepEstimate cost::estimateStep(const ProgramT &program, int64_t rank, con
       estimate.exposedCommunicationSeconds += std::max(0.0, end - now);
       now = std::max(now, end);
     } else {
-      double seconds = model.opSeconds(workOf(instruction, kernels), rank);
+      double seconds = model.opSeconds(workOf(instruction, kernels, workingSet), rank);
       estimate.computeSeconds += seconds;
       now += seconds;
     }

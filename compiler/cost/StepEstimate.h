@@ -27,7 +27,9 @@ StepEstimate estimateStep(const program::ProgramT &program, int64_t rank, const 
 
 /// What one instruction that computes does. Kernels that are not in `kernels` do the FLOPs that the program states,
 /// in which a transcendental function counts no more than an addition.
-OpWork workOf(const program::InstructionT &instruction, const KernelOperations &kernels = {});
+/// `workingSetBytes` are those of the step's arenas; 0: not known.
+OpWork workOf(const program::InstructionT &instruction, const KernelOperations &kernels = {},
+              double workingSetBytes = 0);
 
 /// How long the collective, send or receive takes that an instruction of `rank` starts.
 double communicationSeconds(const program::InstructionT &instruction, const program::ProgramT &program,

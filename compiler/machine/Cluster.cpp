@@ -13,7 +13,7 @@ using namespace pdc::machine;
 
 static constexpr const char *kPrecisionNames[kPrecisionCount] = {"f64", "f32", "tf32", "bf16", "f16"};
 static constexpr const char *kOpClassNames[kOpClassCount] = {
-    "matmul", "convolution", "attention", "elementwise", "reduction", "gather", "copy"};
+    "matmul", "convolution", "attention", "pooling", "elementwise", "reduction", "gather", "copy"};
 
 const char *pdc::machine::toString(Precision precision) {
   return kPrecisionNames[static_cast<int>(precision)];
@@ -35,7 +35,7 @@ std::optional<OpClass> pdc::machine::parseOpClass(const std::string &text) {
   return std::nullopt;
 }
 
-bool pdc::machine::isArithmetic(OpClass opClass) { return opClass <= OpClass::Attention; }
+bool pdc::machine::isArithmetic(OpClass opClass) { return opClass <= OpClass::Pooling; }
 
 const char *pdc::machine::toString(Sharing sharing) {
   switch (sharing) {
@@ -86,6 +86,8 @@ static double typicalShare(OpClass opClass) {
     return 0.6;
   case OpClass::Attention:
     return 0.5;
+  case OpClass::Pooling: // next to no arithmetic: what it reads and writes counts
+    return 0.05;
   case OpClass::Elementwise:
   case OpClass::Copy:
     return 0.85;

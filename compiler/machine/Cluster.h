@@ -26,10 +26,10 @@ inline constexpr int kPrecisionCount = 5;
 const char *toString(Precision precision);
 std::optional<Precision> parsePrecision(const std::string &text);
 
-/// Kinds of work that reach different shares of a device's peak. The first three are limited by arithmetic
+/// Kinds of work that reach different shares of a device's peak. The first four are limited by arithmetic
 /// (their size is counted in FLOPs), the others by memory (size in bytes).
-enum class OpClass { Matmul, Convolution, Attention, Elementwise, Reduction, Gather, Copy };
-inline constexpr int kOpClassCount = 7;
+enum class OpClass { Matmul, Convolution, Attention, Pooling, Elementwise, Reduction, Gather, Copy };
+inline constexpr int kOpClassCount = 8;
 const char *toString(OpClass opClass);
 std::optional<OpClass> parseOpClass(const std::string &text);
 bool isArithmetic(OpClass opClass);
@@ -56,6 +56,9 @@ struct DeviceKind {
   std::array<double, kPrecisionCount> peakFlops{}; // FLOP/s by Precision; 0: see flopsPerSecond
   double memoryBytesPerSecond = 0;
   double launchSeconds = 0; // fixed cost of one kernel or library call
+  /// Channels that convolutions and pooling work on at once, as lanes of a vector register: fewer take as long. 1: it does
+  /// not matter.
+  int64_t channelBlock = 1;
   std::vector<EfficiencyCurve> efficiencies;
   std::map<std::string, double> librarySeconds; // measured calls, see cost::OpWork::call
 

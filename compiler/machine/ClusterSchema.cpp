@@ -101,13 +101,16 @@ DeviceKind SchemaReader::readDevice(const std::string &name, const Description &
   DeviceKind device;
   std::string path = "devices." + name;
   MapReader reader(map, path,
-                   {"on_host", "memory", "memory_bandwidth", "launch", "peak", "efficiency", "library_times"},
+                   {"on_host", "memory", "memory_bandwidth", "launch", "peak", "channel_block", "efficiency",
+                    "library_times"},
                    context);
   device.name = name;
   device.onHost = reader.boolean("on_host", false);
   device.memoryBytes = reader.quantity("memory", Unit::Bytes, Range::Positive);
   device.memoryBytesPerSecond = reader.quantity("memory_bandwidth", Unit::BytesPerSecond, Range::Positive);
   device.launchSeconds = reader.quantity("launch", Unit::Seconds, Range::NonNegative);
+  device.channelBlock =
+      static_cast<int64_t>(reader.quantity("channel_block", Unit::Number, Range::Positive, /*ifAbsent=*/1));
   if (const Description *peaks = reader.child("peak", Kind::Map, /*required=*/true))
     readPeaks(*peaks, reader.pathOf("peak"), device);
   if (const Description *curves = reader.child("efficiency", Kind::Map))
@@ -335,6 +338,8 @@ static Description describeDevice(const DeviceKind &device) {
   map.add("peak", std::move(peaks));
   map.add("memory_bandwidth", formatQuantity(device.memoryBytesPerSecond, Unit::BytesPerSecond));
   map.add("launch", formatQuantity(device.launchSeconds, Unit::Seconds));
+  if (device.channelBlock > 1)
+    map.add("channel_block", std::to_string(device.channelBlock));
   Description curves = Description::map();
   for (const EfficiencyCurve &curve : device.efficiencies) {
     Description points = Description::list();

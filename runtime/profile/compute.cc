@@ -154,6 +154,16 @@ absl::StatusOr<ComputePoint> MeasureConvolution(int64_t images, int64_t channels
   return MeasureCall(call, "convolution", type, budget_seconds);
 }
 
+// 2x2 windows that do not overlap.
+absl::StatusOr<ComputePoint> MeasurePooling(int64_t images, int64_t channels, int64_t size, double budget_seconds) {
+  LibraryCall call("max_pool2d");
+  call.Operand({images, channels, size, size}, ElementType::kF32, Access::kRead)
+      .Operand({images, channels, size / 2, size / 2}, ElementType::kF32, Access::kWrite)
+      .Attribute("kernel", {2, 2})
+      .Attribute("stride", {2, 2});
+  return MeasureCall(call, "pooling", ElementType::kF32, budget_seconds);
+}
+
 // Rows of 256 numbers from a table of 16 MiB, in an order that prefetching does not guess.
 absl::StatusOr<ComputePoint> MeasureGather(int64_t rows, double budget_seconds) {
   constexpr int64_t kTable = 16384, kWidth = 256;
@@ -173,17 +183,18 @@ absl::StatusOr<ComputePoint> MeasureGather(int64_t rows, double budget_seconds) 
   return point;
 }
 
-// The classes that memory limits, over `bytes` read and written.
+// The classes that memory limits, over `bytes` read and written. What a loop writes its cache fetches first, and that counts
+// as in compiler/cost/OpWork.h; memcpy() writes large copies past the caches.
 absl::Status MeasureLoops(size_t bytes, float* x, float* y, double budget_seconds,
                           std::vector<ComputePoint>* points) {
   const auto half = static_cast<int64_t>(bytes / 2 / sizeof(float));
   const auto whole = static_cast<int64_t>(bytes / sizeof(float));
   volatile float sink = 0;
-  auto add = [&](const char* op_class, const std::function<void()>& body) -> absl::Status {
+  auto add = [&](const char* op_class, const std::function<void()>& body, double fetched = 0) -> absl::Status {
     ComputePoint point;
     point.op_class = op_class;
     point.precision = "f32";
-    point.bytes = static_cast<double>(bytes);
+    point.bytes = fetched + static_cast<double>(bytes);
     auto run = [&body] {
       body();
       return absl::OkStatus();
@@ -192,7 +203,7 @@ absl::Status MeasureLoops(size_t bytes, float* x, float* y, double budget_second
     points->push_back(std::move(point));
     return absl::OkStatus();
   };
-  PDC_RETURN_IF_ERROR(add("elementwise", [&] { Elementwise(y, x, half); }));
+  PDC_RETURN_IF_ERROR(add("elementwise", [&] { Elementwise(y, x, half); }, static_cast<double>(bytes) / 2));
   PDC_RETURN_IF_ERROR(add("reduction", [&] { sink = Sum(x, whole); }));
   return add("copy", [&] { std::memcpy(y, x, bytes / 2); });
 }
@@ -223,11 +234,12 @@ absl::StatusOr<std::vector<ComputePoint>> MeasureCompute(bool quick) {
     PDC_RETURN_IF_ERROR(
         add(MeasureConvolution(layer.images, layer.channels, layer.size, ElementType::kF32, budget)));
   }
+  for (int64_t size : {16, 64}) PDC_RETURN_IF_ERROR(add(MeasurePooling(8, 16, size, budget / 2)));
   constexpr size_t kLargest = size_t{64} << 20;
   PDC_ASSIGN_OR_RETURN(HugeMemory x, HugeMemory::Allocate(kLargest));
   PDC_ASSIGN_OR_RETURN(HugeMemory y, HugeMemory::Allocate(kLargest));
   const std::vector<size_t> bytes =
-      quick ? std::vector<size_t>{16 << 10, 1 << 20, 16 << 20}
+      quick ? std::vector<size_t>{16 << 10, 1 << 20, 16 << 20, kLargest}
             : std::vector<size_t>{4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, kLargest};
   for (size_t size : bytes) {
     PDC_RETURN_IF_ERROR(MeasureLoops(size, reinterpret_cast<float*>(x.data()),
@@ -235,6 +247,11 @@ absl::StatusOr<std::vector<ComputePoint>> MeasureCompute(bool quick) {
   }
   for (int64_t rows : {16, 256, 4096}) PDC_RETURN_IF_ERROR(add(MeasureGather(rows, budget / 2)));
   return points;
+}
+
+int64_t VectorLanes() {
+  if (__builtin_cpu_supports("avx512f")) return 16;
+  return __builtin_cpu_supports("avx2") ? 8 : 4;
 }
 
 absl::StatusOr<Sample> MeasureInstruction(bool quick) {
@@ -252,7 +269,7 @@ absl::StatusOr<ComputePoint> MeasureMemory(bool quick) {
   ComputePoint point;
   point.op_class = "triad";
   point.precision = "f32";
-  point.bytes = 3.0 * kCount * sizeof(float);
+  point.bytes = 4.0 * kCount * sizeof(float);  // fetched before it is written, too
   auto run = [a] {
     Triad(a, a + kCount, a + 2 * kCount, kCount);
     return absl::OkStatus();

@@ -12,7 +12,7 @@
 namespace pdc::profile {
 
 struct ComputePoint {
-  std::string op_class;   // "matmul", "convolution", "elementwise", "reduction", "gather", "copy"
+  std::string op_class;   // "matmul", "convolution", "pooling", "elementwise", "reduction", "gather", "copy"
   std::string precision;  // "f32", "bf16"
   std::string
       call;  // of library calls, as cluster files name them: "matmul(64x64:f32, 64x64:f32, 64x64:f32)"
@@ -23,6 +23,9 @@ struct ComputePoint {
 
 // All points, on one thread; `quick` leaves out sizes and repetitions.
 absl::StatusOr<std::vector<ComputePoint>> MeasureCompute(bool quick);
+
+// Numbers in f32 that a vector register of this processor holds, and so the block of channels that convolutions work on.
+int64_t VectorLanes();
 
 // The fixed cost of an instruction: a library call that has next to nothing to do.
 absl::StatusOr<Sample> MeasureInstruction(bool quick);

@@ -63,7 +63,8 @@ absl::StatusOr<Json> MeasureRank(comm::Communicator& communicator, bool quick) {
   Json rank = {{"node", communicator.node(communicator.rank())},
                {"host", HostName()},
                {"cores", cores},
-               {"memory", memory}};
+               {"memory", memory},
+               {"vector_lanes", VectorLanes()}};
   PDC_RETURN_IF_ERROR(communicator.Barrier(Later()));
   if (place == 0) {
     PDC_ASSIGN_OR_RETURN(ComputePoint alone, MeasureMemory(quick));

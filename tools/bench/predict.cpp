@@ -88,6 +88,7 @@ struct Sums {
 void print(const ProgramT &program, const Times &times, int64_t rank, const machine::Cluster &cluster,
            const cost::CostModel &model) {
   std::map<std::string, Sums> sums;
+  auto workingSet = static_cast<double>(program.private_bytes + program.shared_bytes);
   std::printf("index\tclass\tflops\tbytes\tpredicted\tleast\tmedian\tlabel\n");
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const InstructionT &instruction = *program.instructions[i];
@@ -96,7 +97,7 @@ void print(const ProgramT &program, const Times &times, int64_t rank, const mach
       continue;
     bool starts = instruction.opcode == Opcode::kCollectiveStart;
     bool computes = !starts && instruction.opcode != Opcode::kCollectiveDone;
-    cost::OpWork work = computes ? cost::workOf(instruction) : cost::OpWork{};
+    cost::OpWork work = computes ? cost::workOf(instruction, {}, workingSet) : cost::OpWork{};
     double predicted = computes ? model.opSeconds(work, rank)
                        : starts ? cost::communicationSeconds(instruction, program, rank, cluster, model)
                                 : 0;

@@ -215,6 +215,7 @@ static DeviceKind deviceOf(const Profile &profile) {
     device.memoryBytes =
         std::min(device.memoryBytes, std::floor(number(*rank, "memory") / static_cast<double>(sharers)));
   }
+  device.channelBlock = std::max<int64_t>(1, static_cast<int64_t>(number(*profile.ranks.front(), "vector_lanes")));
   device.memoryBytesPerSecond = roundedBandwidth(profile.medianOfRanks("memory_alone", bytesPerSecond));
   device.launchSeconds = roundedSeconds(
       profile.medianOfRanks("instruction", [](const Object &sample) { return number(sample, "seconds"); }));

@@ -51,6 +51,8 @@ static OpClass classOf(Operation *op) {
     return OpClass::Convolution;
   if (name.starts_with("embedding"))
     return OpClass::Gather;
+  if (name.contains("pool"))
+    return OpClass::Pooling;
   return llvm::StringSwitch<OpClass>(name).Case("matmul", OpClass::Matmul).Default(OpClass::Reduction);
 }
 

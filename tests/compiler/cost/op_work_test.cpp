@@ -47,3 +47,44 @@ TEST(OpSeconds, AMeasuredCallTakesWhatItTook) {
   work.call = "matmul(3x3:f32)";
   EXPECT_DOUBLE_EQ(opSeconds(measured, work), 2.002e-3);
 }
+
+TEST(OpSeconds, ChannelsThatDoNotFillABlockCostAsIfTheyDid) {
+  machine::DeviceKind blocks = device();
+  blocks.channelBlock = 16;
+  OpWork work{OpClass::Matmul, 1e9, 0, 0, Precision::F32, ""};
+  work.channels = 4;
+  EXPECT_DOUBLE_EQ(opSeconds(blocks, work), 2e-6 + 4 * 2e-3);
+  work.channels = 32;
+  EXPECT_DOUBLE_EQ(opSeconds(blocks, work), 2e-6 + 2e-3);
+  work.channels = 24; // of 32
+  EXPECT_DOUBLE_EQ(opSeconds(blocks, work), 2e-6 + 2e-3 * 32 / 24);
+}
+
+/// Elementwise work has all of the bandwidth within 1 MB, a tenth beyond 10 MB.
+static machine::DeviceKind host() {
+  machine::DeviceKind host = device();
+  host.onHost = true;
+  host.efficiencies[2].points = {{1e6, 1}, {10e6, 0.1}};
+  return host;
+}
+
+TEST(OpSeconds, MemoryIsAsFastAsTheWorkingSetOfTheStepAllows) {
+  OpWork work{OpClass::Elementwise, 0, 0.6e6, 0.4e6, Precision::F32, ""};
+  EXPECT_DOUBLE_EQ(opSeconds(host(), work), 2e-6 + 1e6 / 100e9);
+  work.workingSetBytes = 20e6;
+  EXPECT_DOUBLE_EQ(opSeconds(host(), work), 2e-6 + 1e6 / 10e9);
+  work.workingSetBytes = 1e3; // less than the op itself moves
+  EXPECT_DOUBLE_EQ(opSeconds(host(), work), 2e-6 + 1e6 / 100e9);
+}
+
+TEST(OpSeconds, AHostFetchesWhatItWritesAndComputesNothingMeanwhile) {
+  OpWork work{OpClass::Matmul, 1e9, 1e6, 0, Precision::F32, ""};
+  work.bytesFetched = 1e6;
+  EXPECT_DOUBLE_EQ(opSeconds(device(), work), 2e-6 + 2e-3);
+  EXPECT_DOUBLE_EQ(opSeconds(host(), work), 2e-6 + 2e-3); // the step is not known
+  work.workingSetBytes = 20e6;
+  EXPECT_DOUBLE_EQ(opSeconds(host(), work), 2e-6 + 2e-3 + kPackedPasses * 2e6 / 10e9);
+  work.opClass = OpClass::Elementwise;
+  work.flops = 0;
+  EXPECT_DOUBLE_EQ(opSeconds(host(), work), 2e-6 + 2e6 / 10e9);
+}

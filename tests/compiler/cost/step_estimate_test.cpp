@@ -136,12 +136,42 @@ TEST(WorkOf, LibraryCallsHaveTheClassOfTheirName) {
   for (auto [target, opClass] : {std::pair("matmul", OpClass::Matmul),
                                  {"conv2d_grad_weight", OpClass::Convolution},
                                  {"embedding_grad", OpClass::Gather},
-                                 {"max_pool2d", OpClass::Reduction},
+                                 {"max_pool2d", OpClass::Pooling},
                                  {"copy_view", OpClass::Copy},
                                  {"transpose", OpClass::Copy}})
     EXPECT_EQ(workOf(w.add(Opcode::kLibrary, target)).opClass, opClass) << target;
   EXPECT_EQ(workOf(w.add(Opcode::kKernel, "fusion_3")).opClass, OpClass::Elementwise);
   EXPECT_EQ(workOf(w.add(Opcode::kFill, "")).opClass, OpClass::Copy);
+}
+
+TEST(WorkOf, ChannelsAreThoseThatLieInAVector) {
+  Writer w;
+  auto call = [&](const char *target, std::vector<std::vector<int64_t>> shapes) {
+    InstructionT &instruction = w.add(Opcode::kLibrary, target);
+    for (auto &shape : shapes)
+      Writer::operand(instruction, &shape == &shapes.back() ? Access::kWrite : Access::kRead, shape);
+    return workOf(instruction).channels;
+  };
+  std::vector<int64_t> x{2, 6, 8, 8}, w0{16, 6, 3, 3}, y{2, 16, 8, 8}, image{2, 3, 8, 8};
+  EXPECT_EQ(call("conv2d", {x, w0, y}), 16);
+  EXPECT_EQ(call("conv2d_grad_input", {y, w0, x}), 6);
+  EXPECT_EQ(call("conv2d_grad_weight", {x, y, w0}), 6);
+  EXPECT_EQ(call("conv2d_grad_weight", {image, y, {16, 3, 3, 3}}), 16);
+  EXPECT_EQ(call("max_pool2d", {x, {2, 6, 4, 4}}), 6);
+  EXPECT_EQ(call("matmul", {{4, 4}, {4, 4}, {4, 4}}), 0);
+}
+
+TEST(WorkOf, WhatIsOnlyWrittenIsFetchedFirst) {
+  Writer w;
+  InstructionT &kernel = w.add(Opcode::kKernel, "k");
+  kernel.traffic_bytes = 4000;
+  Writer::operand(kernel, Access::kRead, {100});
+  Writer::operand(kernel, Access::kReadWrite, {200});
+  Writer::operand(kernel, Access::kWrite, {300});
+  OpWork work = workOf(kernel, {}, 5e6);
+  EXPECT_EQ(work.bytesRead, 4000);
+  EXPECT_EQ(work.bytesFetched, 1200);
+  EXPECT_EQ(work.workingSetBytes, 5e6);
 }
 
 TEST(WorkOf, ACallIsNamedByItsOperands) {

@@ -17,6 +17,7 @@ devices:
     peak: {f32: 60 TFLOP/s, bf16: 900 TFLOP/s}
     memory_bandwidth: 3.35 TB/s
     launch: 4 us
+    channel_block: 8
     efficiency:
       matmul: [[1e6, 0.1], [1e10, 0.5]]
       matmul.bf16: [[1e9, 0.3]]
@@ -60,6 +61,7 @@ TEST(ClusterFile, ReadsEveryKey) {
   EXPECT_EQ(fast.memoryBytes, 80e9);
   EXPECT_EQ(fast.memoryBytesPerSecond, 3.35e12);
   EXPECT_EQ(fast.launchSeconds, 4e-6);
+  EXPECT_EQ(fast.channelBlock, 8);
   EXPECT_EQ(fast.flopsPerSecond(Precision::BF16), 900e12);
   EXPECT_EQ(fast.librarySeconds.at("matmul(4x4:f32, 4x4:f32, 4x4:f32)"), 7e-6);
   ASSERT_EQ(cluster.nodes.size(), 2u);
