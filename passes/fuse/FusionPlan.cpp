@@ -30,10 +30,12 @@ static int64_t bytesOf(Value value) {
 
 static bool isReduction(Operation *op) { return isa<nn::ReduceSumOp, nn::ReduceMaxOp>(op); }
 
-FusionPlan::FusionPlan(Block &body, llvm::function_ref<bool(unsigned)> isUpdateResult) : body(body) {
-  int position = 0;
-  for (Operation &op : body)
-    positions[&op] = position++;
+FusionPlan::FusionPlan(Block &body, llvm::function_ref<bool(unsigned)> isUpdateResult)
+    : body(body), order(static_cast<int>(body.getOperations().size())) {
+  for (Operation &op : body) {
+    positions[&op] = static_cast<int>(program.size());
+    program.push_back(&op);
+  }
   findConnectors();
   findUpdates(isUpdateResult);
 }
@@ -118,6 +120,7 @@ void FusionPlan::addGroup(Operation *op) {
   llvm::sort(group.ops, [&](Operation *a, Operation *b) { return positionOf(a) < positionOf(b); });
   group.owned.push_back(op);
   group.isUpdate = updates.contains(op);
+  group.node = positionOf(op);
   int index = static_cast<int>(groups.size());
   owners[op] = index;
   for (Operation *member : group.ops)
@@ -132,7 +135,7 @@ FusionGroup FusionPlan::unite(const FusionGroup &a, const FusionGroup &b) const 
     std::set_union(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(merged), byPosition);
     return merged;
   };
-  return {merge(a.ops, b.ops), merge(a.owned, b.owned), a.isUpdate};
+  return {merge(a.ops, b.ops), merge(a.owned, b.owned), a.isUpdate, a.node};
 }
 
 llvm::SetVector<Value> FusionPlan::operandsOf(const FusionGroup &group) const {
@@ -204,29 +207,30 @@ bool FusionPlan::isOneKernel(const FusionGroup &group) const {
 // Joining
 //===----------------------------------------------------------------------===//
 
-/// Whether an op outside `joined` needs one of its values and makes one of its operands, directly or not.
-bool FusionPlan::dependsOn(const FusionGroup &joined, int a, int b) const {
-  int first = positionOf(joined.owned.front());
-  llvm::DenseSet<Operation *> seenOps;
-  llvm::DenseSet<int> seenGroups;
-  SmallVector<Value> work(operandsOf(joined).getArrayRef());
-  while (!work.empty()) {
-    Operation *definition = work.pop_back_val().getDefiningOp();
-    if (!definition)
-      continue;
-    int owner = ownerOf(definition);
-    if (owner < 0) {
-      if (positionOf(definition) > first && seenOps.insert(definition).second)
-        llvm::append_range(work, definition->getOperands());
-      continue;
-    }
-    if (owner == a || owner == b)
-      return true;
-    const FusionGroup &group = groups[owner];
-    if (positionOf(group.owned.back()) > first && seenGroups.insert(owner).second)
-      llvm::append_range(work, operandsOf(group));
-  }
-  return false;
+/// The node that makes the results of `op`.
+int FusionPlan::nodeOf(Operation *op) const {
+  int owner = ownerOf(op);
+  return owner < 0 ? positionOf(op) : groups[owner].node;
+}
+
+/// False where an op or group outside `joined` needs one of its values and makes one of its operands, directly or not.
+/// That values are computed again (tryRecompute) needs no change of the order: what a group reads then stood before
+/// the group that it no longer reads.
+bool FusionPlan::joinInOrder(const FusionGroup &joined, int into, int from) {
+  auto visitDefinitions = [&](const auto &values, NodeOrder::Visit visit) {
+    for (Value value : values)
+      if (Operation *definition = value.getDefiningOp())
+        visit(nodeOf(definition));
+  };
+  SmallVector<int> predecessors;
+  visitDefinitions(operandsOf(joined), [&](int node) { predecessors.push_back(node); });
+  return order.join(groups[into].node, groups[from].node, predecessors, [&](int node, NodeOrder::Visit visit) {
+    int owner = ownerOf(program[node]);
+    if (owner < 0)
+      visitDefinitions(program[node]->getOperands(), visit);
+    else
+      visitDefinitions(operandsOf(groups[owner]), visit);
+  });
 }
 
 /// Whether waiting until `readyAt` for `part` to run keeps more bytes alive than it saves.
@@ -252,24 +256,24 @@ bool FusionPlan::keepsMoreAlive(const FusionGroup &joined, int part, int readyAt
   return kept > saved;
 }
 
-bool FusionPlan::delaysOrCycles(const FusionGroup &joined, int a, int b) const {
+/// Whether the joined group runs later than something needs a value of it, or keeps more alive than it saves.
+bool FusionPlan::delays(const FusionGroup &joined, int a, int b) const {
   int ready = readyAt(joined);
   bool delays = false;
   for (int part : {a, b})
     for (Operation *op : groups[part].owned)
       forEachUse(op->getResult(0), groups[part],
                  [&](Use use) { delays |= use.group != a && use.group != b && use.position <= ready; });
-  return delays || dependsOn(joined, a, b) || keepsMoreAlive(joined, a, ready) ||
-         keepsMoreAlive(joined, b, ready);
+  return delays || keepsMoreAlive(joined, a, ready) || keepsMoreAlive(joined, b, ready);
 }
 
 bool FusionPlan::mayJoin(const FusionGroup &joined, int a, int b) const {
-  return groups[a].isUpdate == groups[b].isUpdate && isOneKernel(joined) && !delaysOrCycles(joined, a, b);
+  return groups[a].isUpdate == groups[b].isUpdate && isOneKernel(joined) && !delays(joined, a, b);
 }
 
 bool FusionPlan::tryJoin(int into, int from) {
   FusionGroup joined = unite(groups[into], groups[from]);
-  if (!mayJoin(joined, into, from))
+  if (!mayJoin(joined, into, from) || !joinInOrder(joined, into, from))
     return false;
   for (Operation *op : groups[from].owned)
     owners[op] = into;

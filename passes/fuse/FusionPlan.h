@@ -6,6 +6,7 @@
 #include "dialects/nn/Analysis/ScalarTraits.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
+#include "passes/fuse/NodeOrder.h"
 #include "llvm/ADT/SetVector.h"
 #include <functional>
 #include <vector>
@@ -17,6 +18,7 @@ struct FusionGroup {
   llvm::SmallVector<mlir::Operation *> ops; // in program order, owned or not
   llvm::SmallVector<mlir::Operation *> owned;
   bool isUpdate = false; // of a parameter or optimizer state
+  int node = -1;         // in the order of groups and ops outside of them
   bool contains(mlir::Operation *op) const { return llvm::is_contained(ops, op); }
 };
 
@@ -60,9 +62,10 @@ private:
   bool tryJoin(int into, int from);
   bool tryRecompute(int group, mlir::Value value);
   bool mayJoin(const FusionGroup &joined, int a, int b) const;
-  bool delaysOrCycles(const FusionGroup &joined, int a, int b) const;
-  bool dependsOn(const FusionGroup &joined, int a, int b) const;
+  bool delays(const FusionGroup &joined, int a, int b) const;
   bool keepsMoreAlive(const FusionGroup &joined, int part, int readyAt) const;
+  bool joinInOrder(const FusionGroup &joined, int into, int from);
+  int nodeOf(mlir::Operation *op) const;
   FusionGroup unite(const FusionGroup &a, const FusionGroup &b) const;
   bool isOneKernel(const FusionGroup &group) const;
   bool isScalar(const FusionGroup &group) const;
@@ -72,11 +75,14 @@ private:
 
   mlir::Block &body;
   llvm::DenseMap<mlir::Operation *, int> positions;
+  std::vector<mlir::Operation *> program; // ops by position
   llvm::DenseSet<mlir::Operation *> connectors, updates;
   llvm::DenseMap<mlir::Operation *, int> owners;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int, 2>> containing; // groups per op
   llvm::DenseMap<mlir::Operation *, nn::ScalarTraits> traits;
   std::vector<FusionGroup> groups; // emptied where they joined another
+  // Groups, by the position of their first op, and ops, by their own: each behind all that it reads.
+  NodeOrder order;
 };
 
 } // namespace pdc::passes

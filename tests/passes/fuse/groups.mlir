@@ -111,3 +111,30 @@ nn.step "infer" @reshapes(%x: tensor<8x1x8xf32> {nn.role = "input"}) -> (y: tens
   %4 = nn.matmul %3, %3 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   nn.return %4 : tensor<8x8xf32>
 }
+
+// -----
+
+// The scale of the gradient and the loss, which is scaled by it, do not join: between them stand the loss and its
+// gradient, one kernel, although the loss's rows come before the scale in the program.
+// CHECK-LABEL: nn.step "train" @loss_and_gradient
+// CHECK: %[[SCALE:.*]] = nn.fusion({{.*}}) -> tensor<f32> attributes {label = "div"}
+// CHECK: nn.fusion({{.*}}) -> ({{.*}}) attributes {label = "cross_entropy_rows cross_entropy_rows_grad"}
+// CHECK: %[[SUM:.*]] = dist.all_reduce
+// CHECK: nn.fusion(%{{.*}} = %[[SUM]] : tensor<f32>, %{{.*}} = %[[SCALE]] : tensor<f32>) -> tensor<f32> attributes {label = "mul"}
+dist.mesh @mesh axes(["data" = 2])
+nn.step "train" @loss_and_gradient(
+    %logits: tensor<7x10xf32> {nn.role = "input"}, %label: tensor<7xi32> {nn.role = "input"},
+    %count: tensor<f32> {nn.role = "input"}, %one: tensor<f32> {nn.role = "input"})
+    -> (loss: tensor<f32> {nn.role = "loss"}, dlogits: tensor<7x10xf32> {nn.role = "output"}) {
+  %rows = nn.cross_entropy_rows %logits, %label {ignore_index = -100 : i64} : (tensor<7x10xf32>, tensor<7xi32>) -> tensor<7xf32>
+  %part = nn.reduce_sum %rows {axes = array<i64: 0>} : (tensor<7xf32>) -> tensor<f32>
+  %scale = nn.div %one, %count : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %sum = dist.all_reduce sum over @mesh ["data"](%part) : tensor<f32>
+  %0 = nn.reshape %scale : tensor<f32> to tensor<1xf32>
+  %1 = nn.broadcast %0 : tensor<1xf32> to tensor<14xf32>
+  %grad = dist.slice over @mesh ["data"] dim 0(%1) {sizes = array<i64: 7, 7>} : tensor<14xf32> to tensor<7xf32>
+  %dlogits = nn.cross_entropy_rows_grad %grad, %logits, %label {ignore_index = -100 : i64}
+      : (tensor<7xf32>, tensor<7x10xf32>, tensor<7xi32>) -> tensor<7x10xf32>
+  %loss = nn.mul %sum, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  nn.return %loss, %dlogits : tensor<f32>, tensor<7x10xf32>
+}
