@@ -112,6 +112,13 @@ double MeshCosts::opSeconds(Operation *op, const passes::OpSplit &split) {
   return model.opSeconds(work);
 }
 
+double MeshCosts::inputSeconds(RankedTensorType type, LayoutAttr layout) {
+  cost::OpWork work;
+  work.opClass = OpClass::Copy;
+  work.bytesRead = work.bytesWritten = static_cast<double>(localBytes(type, layout));
+  return model.opSeconds(work);
+}
+
 //===----------------------------------------------------------------------===//
 // Reshards
 //===----------------------------------------------------------------------===//

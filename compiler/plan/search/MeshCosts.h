@@ -22,6 +22,8 @@ public:
 
   /// The local part of an op under a split.
   double opSeconds(mlir::Operation *op, const passes::OpSplit &split);
+  /// In which the runtime fills a rank's part of an input.
+  double inputSeconds(mlir::RankedTensorType type, dist::LayoutAttr layout);
   /// From one layout to another; `forbidden` where there is no way.
   double reshardSeconds(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
   /// Bytes of the largest part.

@@ -152,9 +152,12 @@ void SearchSpace::addClass(size_t index) {
   int64_t resident = 0;
   for (Value value : classes.members(index))
     resident += residentElementBytes(value);
+  // To cut a whole input is free; without this, ranks would read samples that they do not need.
+  auto argument = dyn_cast<BlockArgument>(classes.members(index).front());
+  bool isInput = argument && nameOfArgument(step, argument.getArgNumber()).role == "input";
   UnaryTable table;
   for (LayoutAttr layout : *domains[index]) {
-    table.seconds.push_back(0);
+    table.seconds.push_back(isInput ? costs.inputSeconds(type, layout) : 0);
     table.bytes.push_back(resident * costs.localBytes(bytesOfElement, layout));
   }
   Node node;
