@@ -7,6 +7,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/bias/BiasPasses.h"
 #include "llvm/Support/SourceMgr.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace pdc;
@@ -51,6 +52,14 @@ static SmallVector<std::string> linesOf(nn::StepOp step) {
   return SmallVector<std::string>(lines.begin(), lines.end());
 }
 
+/// The text around its character `at`: lines of ops can be thousands of characters long.
+static std::string excerpt(StringRef text, size_t at) {
+  constexpr size_t before = 60, length = 160;
+  size_t begin = at > before ? at - before : 0;
+  return (begin > 0 ? "..." : "") + text.substr(begin, length).str() +
+         (begin + length < text.size() ? "..." : "");
+}
+
 OwningOpRef<ModuleOp> pipeline::parsePlan(StringRef text, StringRef fileName, MLIRContext *context) {
   // With the plan's own lines in messages.
   llvm::SourceMgr sources;
@@ -79,9 +88,12 @@ LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
     for (size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
       StringRef want = i < expected.size() ? StringRef(expected[i]).trim() : "the end",
                 have = i < found.size() ? StringRef(found[i]).trim() : "the end";
-      if (want != have)
-        return plan.emitError("is a plan for another model, batch, precision or optimizer: in step @")
-               << step.getSymName() << ", without layouts, expected\n  " << want << "\nfound\n  " << have;
+      if (want == have)
+        continue;
+      size_t differs = std::mismatch(want.begin(), want.end(), have.begin(), have.end()).first - want.begin();
+      return plan.emitError("is a plan for another model, batch, precision or optimizer: in step @")
+             << step.getSymName() << ", without layouts, expected\n  " << excerpt(want, differs)
+             << "\nfound\n  " << excerpt(have, differs);
     }
   }
   for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))

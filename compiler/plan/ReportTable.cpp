@@ -107,6 +107,7 @@ static void printSearch(const json::Object &report, raw_ostream &os) {
 
 void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
   const json::Object &parallel = *report.getObject("parallel"), &predicted = *report.getObject("predicted");
+  StringRef optimizer = report.getString("optimizer").value_or("");
   os << "Model " << report.getString("model").value_or("") << ": "
      << static_cast<int64_t>(number(report, "ranks")) << " ranks (data "
      << static_cast<int64_t>(number(parallel, "data")) << ", tensor "
@@ -114,7 +115,7 @@ void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
      << static_cast<int64_t>(number(parallel, "pipeline")) << ", ZeRO "
      << static_cast<int64_t>(number(parallel, "zero")) << "), batch "
      << static_cast<int64_t>(number(report, "batch")) << ", " << report.getString("precision").value_or("")
-     << ", " << report.getString("optimizer").value_or("") << ", "
+     << ", " << (optimizer.empty() ? "inference" : optimizer) << ", "
      << static_cast<int64_t>(number(report, "threads")) << " thread(s) per rank\n\n";
   os << "Predicted step on machine '" << report.getString("machine").value_or("")
      << "': " << secondsText(number(predicted, "step_time")) << " (compute "

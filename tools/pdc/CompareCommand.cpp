@@ -125,5 +125,12 @@ void pdc::tool::addCompareCommand(CLI::App &app, Action &action) {
   command->add_option("--format", arguments->format, "table or json")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
+  command->footer("Every row is the best plan within a preset. Its times are those of the search: of all ops and "
+                  "collectives after each\n"
+                  "other, without fusion and overlap, so that a finished executable ('pdc plan') is predicted "
+                  "otherwise.\n\n"
+                  "Examples:\n"
+                  "  pdc compare models/gpt_tiny.mlir --batch=16 --ranks=4\n"
+                  "  pdc compare models/gpt2_small.mlir --batch=32 --cluster=dgx_h100:nodes=1 --precision=bf16\n");
   command->callback([arguments, &action] { action = [arguments] { return compare(*arguments); }; });
 }

@@ -101,5 +101,8 @@ void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
       ->capture_default_str();
   place->add_flag("--table", a.table, "A table for people instead of JSON");
   place->add_option("-o,--output", a.output, "Where to write; standard output if not given");
+  place->footer("Examples:\n"
+                "  pdc place vgg16.txt --format=pipedream --devices=16 --bandwidth=3.125e9 --table\n"
+                "  pdc place bert24_training.json --format=dnn-partitioning -o plan.json\n");
   place->callback([arguments, &action] { action = [arguments] { return placeGraph(*arguments); }; });
 }

@@ -63,9 +63,13 @@ void pdc::tool::addPlanCommand(CLI::App &app, Action &action) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App *plan = app.add_subcommand("plan", "Shows the plan that an executable carries");
   plan->add_option("EXE", arguments->executable, "An executable made by pdc")->required();
-  plan->add_option("--format", arguments->format, "table or json")
+  plan->add_option("--format", arguments->format, "table or json; html and trace are not supported yet")
       ->check(CLI::IsMember({"table", "json", "html", "trace"}));
   plan->add_option("-o,--output", arguments->output, "Where to write; standard output if not given");
+  plan->footer("Examples:\n"
+               "  pdc models/gpt_tiny.mlir -o gpt --batch=16 --ranks=2\n"
+               "  pdc plan gpt\n"
+               "  pdc plan gpt --format=json -o plan.json\n");
   plan->callback([arguments, &action] { action = [arguments] { return showPlan(*arguments); }; });
 }
 

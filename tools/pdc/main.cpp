@@ -41,7 +41,10 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0) // --help, --version
       return app.exit(error);
-    return fail(std::string(error.what()) + " (pdc --help lists the options)");
+    std::string command = "pdc";
+    for (const CLI::App *chosen : app.get_subcommands())
+      command += " " + chosen->get_name();
+    return fail(std::string(error.what()) + " (" + command + " --help lists the options)");
   }
   if (!action) {
     std::fputs(app.help().c_str(), stderr);

@@ -73,7 +73,7 @@ LogicalResult LayoutRules::check(nn::StepOp step, ArrayRef<MeshShape> meshes) co
           continue;
         auto [entry, inserted] = dimensionOfAxis.try_emplace(rule.axis, rule.dimension);
         if (!inserted)
-          return step.emitOpError("--layout splits both dimensions '")
+          return step.emitError("--layout splits both dimensions '")
                  << entry->second << "' and '" << rule.dimension << "' of "
                  << nameOfArgument(step, argument).role << " '" << nameOfArgument(step, argument).name
                  << "' over axis '" << rule.axis << "'; an axis can split one dimension of a value";
@@ -84,12 +84,12 @@ LogicalResult LayoutRules::check(nn::StepOp step, ArrayRef<MeshShape> meshes) co
     if (!known.contains(rule.dimension)) {
       std::vector<StringRef> names(known.keys().begin(), known.keys().end());
       llvm::sort(names);
-      return step.emitOpError("--layout names the dimension '")
+      return step.emitError("--layout names the dimension '")
              << rule.dimension << "', which the model does not have; it has: " << llvm::join(names, ", ");
     }
     if (llvm::none_of(meshes,
                       [&](const MeshShape &mesh) { return llvm::is_contained(mesh.names, rule.axis); }))
-      return step.emitOpError("--layout names the axis '")
+      return step.emitError("--layout names the axis '")
              << rule.axis
              << "', which the mesh does not have; axes are: " << llvm::join(meshes.back().names, ", ")
              << " (--parallel gives them their sizes)";

@@ -118,7 +118,7 @@ private:
       consider(best, std::move(tried));
     }
     if (best->solution.status == SolutionStatus::impossible)
-      return step.emitOpError("no plan keeps what --parallel and --layout ask for"), failure();
+      return step.emitError("no plan keeps what --parallel and --layout ask for"), failure();
     if (best->solution.status == SolutionStatus::overMemory)
       return reportOverMemory(step, *best);
     return std::move(*best);
@@ -142,7 +142,7 @@ private:
   }
 
   LogicalResult reportOverMemory(nn::StepOp step, const MeshPlan &closest) {
-    InFlightDiagnostic error = step.emitOpError("no plan fits into ")
+    InFlightDiagnostic error = step.emitError("no plan fits into ")
                                << *request.memoryLimitBytes
                                << " bytes a rank: the one that needs least needs " << closest.solution.bytes
                                << ", " << closest.solution.bytes - *request.memoryLimitBytes << " more (mesh";
@@ -158,7 +158,7 @@ private:
     if (failed(solution))
       return failure();
     if (solution->status == SolutionStatus::impossible)
-      return step.emitOpError("no plan keeps the layouts of parameters, states and inputs in training");
+      return step.emitError("no plan keeps the layouts of parameters, states and inputs in training");
     applyLayouts(step, *space, solution->choices, best.mesh);
     return success();
   }

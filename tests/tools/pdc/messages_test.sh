@@ -27,6 +27,7 @@ expect "more than --memory-limit=1048576" "$model" -o "$out" --batch=8 --memory-
 expect "--parallel=gpipe is not supported yet" "$model" -o "$out" --batch=8 --ranks=2 --parallel=gpipe
 expect "names the dimension 'head', which the model does not have" "$model" -o "$out" --batch=8 --ranks=2 --layout=head:data
 expect "dimension 'in' is given twice" "$model" -o "$out" --batch=8 --ranks=2 --layout=in:data,in:tensor
+expect "(pdc place --help lists the options)" place
 expect "there is no such search" "$model" -o "$out" --batch=8 --ranks=2 --search=best
 expect "no plan fits into 1000 bytes" "$model" -o "$out" --batch=8 --ranks=2 --memory-limit=1000
 expect "uses 3 ranks, but --ranks=2" "$model" -o "$out" --batch=8 --ranks=2 --parallel=data=3

@@ -10,7 +10,10 @@
 // CHECK: Model m: 2 ranks (data 2, tensor 1, pipeline 1, ZeRO 3)
 // CHECK: Mesh data=2
 // DATA: Model m: 2 ranks (data 2, tensor 1, pipeline 1, ZeRO 0)
-// OTHER: is a plan for another model, batch, precision or optimizer
+// OTHER: is a plan for another model, batch, precision or optimizer: in step @train
+// OTHER-NEXT: ...{{.*}}%x: tensor<16x64xf32>
+// OTHER-NEXT: found
+// OTHER-NEXT: ...{{.*}}%x: tensor<8x64xf32>
 nn.model @m(%x: tensor<?x64xf32>) -> (loss: tensor<f32>) {
   %w = nn.param "w" init(kaiming) : tensor<64x32xf32>
   %y = nn.linear %x, %w : (tensor<?x64xf32>, tensor<64x32xf32>) -> tensor<?x32xf32>

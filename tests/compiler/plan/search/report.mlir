@@ -2,11 +2,14 @@
 // RUN: pdc %s --batch=8 --ranks=2 -o %t --report=%t.json
 // RUN: pdc plan %t | FileCheck %s
 // RUN: pdc plan %t --format=json | FileCheck %s --check-prefix=JSON
+// RUN: pdc %s --batch=8 --mode=infer -o %t.infer
+// RUN: pdc plan %t.infer | FileCheck %s --check-prefix=INFER
 
 // CHECK: Mesh data=2
 // CHECK: Search: exact, {{.*}} plans in {{.*}} (gap 0 %)
 // CHECK: Decisions
 // CHECK: layout of parameter w0: {{.*}}
+// INFER: batch 8, f32, inference, 1 thread(s)
 // JSON: "plans_considered": {{[0-9]}}
 nn.block @layer(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %w = nn.param "w" init(kaiming) : tensor<64x64xf32>
