@@ -280,7 +280,7 @@ ParsedCommandLine ParseCommandLine(int argc, const char* const* argv, const prog
                                     "'; the commands are train, eval, infer, bench and verify");
       return parsed;
     }
-    parsed.message = absl::StrCat(FirstLine(error.what()), "; see ", name, " --help");
+    parsed.message = absl::StrCat(FirstLine(error.what()), "; see ", name, known ? " " + first : "", " --help");
     return parsed;
   }
   CLI::App* chosen = nullptr;
@@ -305,7 +305,7 @@ ParsedCommandLine ParseCommandLine(int argc, const char* const* argv, const prog
   const std::string conflict = CheckTogether(options);
   if (!conflict.empty()) {
     parsed.exit_code = 2;
-    parsed.message = absl::StrCat(conflict, "; see ", name, " --help");
+    parsed.message = absl::StrCat(conflict, "; see ", name, " ", chosen->get_name(), " --help");
     return parsed;
   }
   parsed.run = true;

@@ -261,13 +261,13 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
       ->capture_default_str();
   // Each optimizer checks which of these it has and what values they can take.
   for (const auto &[option, setting, description] :
-       {std::tuple("--weight-decay", "weight_decay", "Weight decay; not of parameters of rank 0 and 1"),
-        {"--momentum", "momentum", "Momentum (momentum, lars)"},
-        {"--nesterov", "nesterov", "1: Nesterov's momentum (momentum, lars)"},
-        {"--beta1", "beta1", "Decay of the first moment (adam, adamw, lamb)"},
-        {"--beta2", "beta2", "Decay of the second moment (adam, adamw, lamb)"},
-        {"--epsilon", "epsilon", "Added to denominators"},
-        {"--trust-coefficient", "trust_coefficient", "Trust coefficient (lars)"}}) {
+       {std::tuple("--weight-decay", "weight_decay", "Weight decay; not of parameters of rank 0 and 1 (adamw 1e-4, else 0)"),
+        {"--momentum", "momentum", "Momentum (momentum, lars; 0.9)"},
+        {"--nesterov", "nesterov", "1: Nesterov's momentum (momentum, lars; 0)"},
+        {"--beta1", "beta1", "Decay of the first moment (adam, adamw, lamb; 0.9)"},
+        {"--beta2", "beta2", "Decay of the second moment (adam, adamw, lamb; 0.999)"},
+        {"--epsilon", "epsilon", "Added to denominators (adam and adamw 1e-8, lamb 1e-6, lars 0)"},
+        {"--trust-coefficient", "trust_coefficient", "Trust coefficient (lars; 0.001)"}}) {
     std::string name = setting;
     optimizer
         ->add_option_function<double>(

@@ -3,6 +3,7 @@
 #include "passes/autodiff/optimizers/Optimizer.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
 #include <cmath>
 
 using namespace mlir;
@@ -12,6 +13,13 @@ ArrayRef<const OptimizerInfo *> pdc::passes::getOptimizers() {
   static const OptimizerInfo *const optimizers[] = {&sgdOptimizer,   &momentumOptimizer, &adamOptimizer,
                                                     &adamwOptimizer, &larsOptimizer,     &lambOptimizer};
   return optimizers;
+}
+
+/// "0.9", where a diagnostic would print 9.000000e-01.
+static std::string textOf(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", value);
+  return text;
 }
 
 static LogicalResult applySetting(Optimizer &optimizer, StringRef setting,
@@ -29,13 +37,13 @@ static LogicalResult applySetting(Optimizer &optimizer, StringRef setting,
   double value = 0;
   if (text.getAsDouble(value) || !std::isfinite(value))
     return emitError() << "hyperparameter '" << name << "' of optimizer '" << info.name
-                       << "' needs a number, as in " << name << "=" << parameter->defaultValue << "; got '"
+                       << "' needs a number, as in " << name << "=" << textOf(parameter->defaultValue) << "; got '"
                        << text << "'";
   if (value < parameter->low || value >= parameter->high) {
     InFlightDiagnostic error = emitError() << "hyperparameter '" << name << "' of optimizer '" << info.name
-                                           << "' must be at least " << parameter->low;
+                                           << "' must be at least " << textOf(parameter->low);
     if (std::isfinite(parameter->high))
-      error << " and below " << parameter->high;
+      error << " and below " << textOf(parameter->high);
     return error << ", got " << text;
   }
   optimizer.values[parameter - info.hyperparameters.begin()] = value;

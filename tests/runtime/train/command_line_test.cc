@@ -408,6 +408,7 @@ TEST(CommandLine, MistakesGiveOneLineFromOneRank) {
   EXPECT_THAT(error({}), HasSubstr("A subcommand is required"));
   EXPECT_THAT(error({"fly"}), HasSubstr("there is no command 'fly'; the commands are train, eval"));
   EXPECT_THAT(error({"train", "--steps=1"}), HasSubstr("--data is required"));
+  EXPECT_THAT(error({"train", "--steps=1"}), HasSubstr(" train --help\n"));
   EXPECT_THAT(error({"train", "--data=x"}), HasSubstr("--steps is required"));
   EXPECT_THAT(error({"train", "--data=x", "--steps=0"}), HasSubstr("--steps"));
   EXPECT_THAT(error({"train", "--data=x", "--steps=2", "--lr=fast"}), HasSubstr("--lr"));
