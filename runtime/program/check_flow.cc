@@ -1,6 +1,7 @@
 // Rules over the order of instructions: liveness, written before read, pending collectives.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -135,44 +136,102 @@ bool ReadsWritten(const Written& written, const ByteRange& span, const Operand& 
   return written.Covers(span.begin, span.begin + bytes) && written.Covers(span.end - bytes, span.end);
 }
 
-// The members of an all_gather each bring their part: that of one of them must have been written.
-bool BringsPart(const Written& written, const ByteRange& span, const Instruction& instruction) {
+// Whether what member `member` brings to an all_gather or a broadcast has been written.
+bool BringsPart(const Written& written, const ByteRange& span, const Instruction& instruction, uint32_t member) {
+  if (Text(instruction.target()) == "broadcast")
+    return static_cast<int64_t>(member) != instruction.root() || written.Covers(span.begin, span.end);
+  absl::Span<const int64_t> counts = FindIntegers(instruction, "counts");
   const uint64_t bytes = ElementBytes(instruction.operands()->Get(0)->element_type());
   uint64_t begin = span.begin;
-  for (int64_t count : FindIntegers(instruction, "counts")) {
-    const uint64_t end = begin + static_cast<uint64_t>(count) * bytes;
-    if (written.Covers(begin, end)) return true;
-    begin = end;
+  for (uint32_t m = 0; m < member; ++m) begin += static_cast<uint64_t>(counts[m]) * bytes;
+  return written.Covers(begin, begin + static_cast<uint64_t>(counts[member]) * bytes);
+}
+
+// Each rank that runs the program must bring its own part; of a program alone, nobody is known to run it.
+absl::Status CheckContributions(const Program& program, uint32_t index, const Written& written,
+                                const std::set<int>& runners) {
+  const Instruction& instruction = *program.instructions()->Get(index);
+  ByteRange span = SpanOf(program, *instruction.operands()->Get(0));
+  absl::Span<const int> ranks = Span(program.groups()->Get(instruction.group())->ranks());
+  for (uint32_t member = 0; member < ranks.size(); ++member) {
+    if (runners.count(ranks[member]) == 0 || BringsPart(written, span, instruction, member)) continue;
+    return InstructionError(program, index,
+                            absl::StrCat("rank ", ranks[member], " has not written what it brings to this ",
+                                         std::string(Text(instruction.target()))));
   }
-  return false;
+  return absl::OkStatus();
+}
+
+// A collective whose operand each member needs to have written in part only.
+bool TakesContributions(const Instruction& instruction) {
+  return instruction.opcode() == Opcode::kCollectiveStart &&
+         (Text(instruction.target()) == "all_gather" || Text(instruction.target()) == "broadcast");
 }
 
 bool IsStart(Opcode opcode) {
   return opcode == Opcode::kCollectiveStart || opcode == Opcode::kSend || opcode == Opcode::kReceive;
 }
 
-// An operation that was started and not ended.
-struct InFlight {
-  uint32_t start;
-  std::vector<std::pair<ByteRange, bool>> operands;  // span, and whether the operation writes it
+// Memory of operations that were started and not ended, by where it begins.
+class InFlight {
+ public:
+  struct Touch {
+    uint64_t end;
+    uint32_t start;  // the instruction
+    bool writes;
+  };
+  using Touches = std::multimap<uint64_t, Touch>;
+
+  void Start(uint32_t index, const ByteRange& span, bool writes) {
+    auto& [touches, longest] = segments_[static_cast<int>(span.segment)];
+    auto place = touches.emplace(span.begin, Touch{span.end, index, writes});
+    longest = std::max(longest, span.end - span.begin);
+    operations_[index].emplace_back(static_cast<int>(span.segment), place);
+  }
+
+  // False when no such operation is in flight.
+  bool End(int64_t index) {
+    auto found = operations_.find(static_cast<uint32_t>(index));
+    if (index < 0 || found == operations_.end()) return false;
+    for (auto& [segment, place] : found->second) segments_[segment].first.erase(place);
+    operations_.erase(found);
+    return true;
+  }
+
+  // The first operation that reading or writing `span` would disturb, or that would disturb it; -1: none.
+  int64_t Disturbed(const ByteRange& span, bool writes) const {
+    const auto& [touches, longest] = segments_[static_cast<int>(span.segment)];
+    for (auto touch = touches.lower_bound(span.end); touch != touches.begin();) {
+      --touch;
+      if (touch->first + longest <= span.begin) break;
+      if (touch->second.end > span.begin && (writes || touch->second.writes)) return touch->second.start;
+    }
+    return -1;
+  }
+
+  // The earliest operation that is still in flight; -1: none.
+  int64_t Earliest() const { return operations_.empty() ? -1 : int64_t{operations_.begin()->first}; }
+
+  // An operation without memory is in flight too.
+  void Start(uint32_t index) { operations_[index]; }
+
+ private:
+  std::pair<Touches, uint64_t> segments_[2];  // and the longest range there ever was
+  std::map<uint32_t, std::vector<std::pair<int, Touches::iterator>>> operations_;
 };
 
 absl::Status CheckUntouched(const Program& program, uint32_t index, const ByteRange& span, bool writes,
-                            const std::vector<InFlight>& in_flight) {
-  for (const InFlight& operation : in_flight) {
-    for (const auto& [pending, pending_writes] : operation.operands) {
-      if (!(writes || pending_writes) || !span.Overlaps(pending)) continue;
-      return InstructionError(
-          program, index,
-          absl::StrCat(writes ? "writes" : "reads", " memory that instruction ", operation.start,
-                       " started to work on and that no collective_done has ended"));
-    }
-  }
-  return absl::OkStatus();
+                            const InFlight& in_flight) {
+  int64_t start = span.begin < span.end ? in_flight.Disturbed(span, writes) : -1;
+  if (start < 0) return absl::OkStatus();
+  return InstructionError(
+      program, index,
+      absl::StrCat(writes ? "writes" : "reads", " memory that instruction ", start,
+                   " started to work on and that no collective_done has ended"));
 }
 
 absl::Status CheckInstructionTouches(const Program& program, uint32_t index,
-                                     const std::vector<InFlight>& in_flight) {
+                                     const InFlight& in_flight) {
   const Instruction& instruction = *program.instructions()->Get(index);
   for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
     const Operand& operand = *instruction.operands()->Get(o);
@@ -200,7 +259,7 @@ absl::Status CheckLiveness(const Program& program) {
   return status.ok() ? CheckOverlaps(program) : status;
 }
 
-absl::Status CheckDataFlow(const Program& program) {
+absl::Status CheckDataFlow(const Program& program, const std::set<int>& runners) {
   std::vector<Written> written(Size(program.buffers()));
   for (uint32_t i = 0; i < written.size(); ++i) {
     const Buffer& buffer = *program.buffers()->Get(i);
@@ -211,12 +270,11 @@ absl::Status CheckDataFlow(const Program& program) {
     for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
       const Operand& operand = *instruction.operands()->Get(o);
       if (operand.access() == Access::kWrite) continue;
-      if (Text(instruction.target()) == "all_gather" && instruction.opcode() == Opcode::kCollectiveStart) {
-        if (BringsPart(written[operand.buffer()], SpanOf(program, operand), instruction)) continue;
-        return InstructionError(program, i, "gathers a buffer in which no member's part has been written");
-      }
-      if (Text(instruction.target()) == "broadcast" && instruction.opcode() == Opcode::kCollectiveStart)
+      if (TakesContributions(instruction)) {
+        absl::Status status = CheckContributions(program, i, written[operand.buffer()], runners);
+        if (!status.ok()) return status;
         continue;
+      }
       if (ReadsWritten(written[operand.buffer()], SpanOf(program, operand), operand)) continue;
       return InstructionError(
           program, i,
@@ -241,33 +299,26 @@ absl::Status CheckDataFlow(const Program& program) {
 }
 
 absl::Status CheckPending(const Program& program) {
-  std::vector<InFlight> in_flight;
+  InFlight in_flight;
   for (uint32_t i = 0; i < Size(program.instructions()); ++i) {
     const Instruction& instruction = *program.instructions()->Get(i);
     if (instruction.opcode() == Opcode::kCollectiveDone) {
-      auto ended = std::find_if(in_flight.begin(), in_flight.end(), [&](const InFlight& operation) {
-        return static_cast<int64_t>(operation.start) == instruction.start_index();
-      });
-      if (ended == in_flight.end()) {
-        return InstructionError(program, i,
-                                absl::StrCat("ends instruction ", instruction.start_index(),
-                                             ", which is no operation in flight"));
-      }
-      in_flight.erase(ended);
-      continue;
+      if (in_flight.End(instruction.start_index())) continue;
+      return InstructionError(program, i,
+                              absl::StrCat("ends instruction ", instruction.start_index(),
+                                           ", which is no operation in flight"));
     }
     absl::Status status = CheckInstructionTouches(program, i, in_flight);
     if (!status.ok()) return status;
     if (!IsStart(instruction.opcode())) continue;
-    InFlight operation{i, {}};
+    in_flight.Start(i);
     for (uint32_t o = 0; o < Size(instruction.operands()); ++o) {
       const Operand& operand = *instruction.operands()->Get(o);
-      operation.operands.emplace_back(SpanOf(program, operand), operand.access() != Access::kRead);
+      in_flight.Start(i, SpanOf(program, operand), operand.access() != Access::kRead);
     }
-    in_flight.push_back(std::move(operation));
   }
-  if (in_flight.empty()) return absl::OkStatus();
-  return InstructionError(program, in_flight.front().start,
+  if (in_flight.Earliest() < 0) return absl::OkStatus();
+  return InstructionError(program, static_cast<uint32_t>(in_flight.Earliest()),
                           "is started and never ended by a collective_done");
 }
 

@@ -2,6 +2,7 @@
 #ifndef PDC_RUNTIME_PROGRAM_CHECK_RULES_H_
 #define PDC_RUNTIME_PROGRAM_CHECK_RULES_H_
 
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -36,9 +37,11 @@ absl::Status CheckGroups(const Program& program, int ranks);
 absl::Status CheckViews(const Program& program);
 absl::Status CheckOpcodes(const Program& program, int ranks);
 absl::Status CheckLiveness(const Program& program);
-absl::Status CheckDataFlow(const Program& program);
+// `runners`: the ranks that run the program, for what each of them brings to a collective.
+absl::Status CheckDataFlow(const Program& program, const std::set<int>& runners);
 absl::Status CheckPending(const Program& program);
 // Of all programs that obey the rules above.
+absl::Status CheckKernels(const Executable& executable);
 absl::Status CheckSchedule(const Executable& executable);
 
 }  // namespace pdc::program

@@ -1,15 +1,28 @@
-// That no rank waits for ever: the programs of all ranks are run against each other, with nothing but what they wait
-// for. A collective is over when all members have started it, a message when both sides have; whatever the real order,
-// a job that gets through here gets through there, since nothing that a rank starts depends on when others come.
+// That ranks agree on what they say to each other, and that none waits for ever.
+//
+// What waits: only kCollectiveDone. A start never does: the communicators take any number of operations, in any order of
+// groups, peers and tags, and move each of them on beside the program (runtime/comm/async_communicator.h). A collective
+// is over when all members have started it and what they started on the group before is over; a message when both
+// sides have started it and the messages of their channel before it are over. So a send is never over before its receive
+// is started, which is rendezvous; a communicator that buffers a message lets the sender go on earlier, and nobody later.
+//
+// Why one run suffices: which operation an instruction starts depends on the program alone, never on time, and what has
+// been started stays started. Hence the instructions that can be reached are the same whatever the order in which ranks
+// are let on. If all ranks come through here, they do under every timing and any buffering; and where they stop here,
+// they stop under rendezvous.
+#include <deque>
 #include <map>
-#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/program/check_rules.h"
+#include "runtime/program/communication.h"
 #include "runtime/program/view.h"
+#include "runtime/program/wait_cycle.h"
 
 namespace pdc::program {
 namespace {
@@ -17,143 +30,188 @@ namespace {
 // Messages of one sender, receiver and tag, in order.
 using Channel = std::tuple<int, int, int>;
 
-struct Messages {
-  std::vector<uint64_t> sent, received;  // bytes
+struct Site {
+  int rank;
+  uint32_t instruction;
 };
 
-uint64_t BytesOf(const Instruction& instruction) {
-  const Operand& memory = *instruction.operands()->Get(0);
-  return static_cast<uint64_t>(ElementCount(Span(memory.shape())) * ElementBytes(memory.element_type()));
-}
+struct Messages {
+  std::vector<Site> sends, receives;
+};
 
-// What an instruction started: the n-th of its group or channel.
-struct Started {
-  std::vector<int> group;  // of a collective; empty for a message
-  Channel channel;
-  bool send = false;
-  size_t number = 0;
+struct Collectives {
+  std::vector<size_t> started;  // by each member
+  std::vector<Site> first;      // who started the n-th first
+  std::vector<int> arrived;     // how many have started the n-th
 };
 
 class Job {
  public:
-  Job(const Executable& executable, Mode mode) {
-    for (uint32_t i = 0; i < Size(executable.rank_programs()); ++i) {
-      const RankPrograms& entry = *executable.rank_programs()->Get(i);
-      for (uint32_t p : Span(entry.programs())) {
-        const Program& program = *executable.programs()->Get(p);
-        if (program.mode() == mode) ranks_[entry.rank()] = {&program, 0, {}};
-      }
-    }
+  explicit Job(const Communication& job)
+      : job_(job), next_(job.ranks.size()), pending_(job.ranks.size()), is_queued_(job.ranks.size(), true) {
+    for (const CommunicationGroup& group : job.groups)
+      collectives_.push_back({std::vector<size_t>(group.ranks.size()), {}, {}});
+    for (size_t rank = 0; rank < job.ranks.size(); ++rank) queue_.push_back(static_cast<int>(rank));
   }
 
   absl::Status Check() {
-    bool progress = true;
-    while (progress) {
-      progress = false;
-      for (auto& [rank, state] : ranks_) progress |= Advance(rank, state);
+    while (!queue_.empty()) {
+      int rank = queue_.front();
+      queue_.pop_front();
+      is_queued_[rank] = false;
+      absl::Status status = Advance(rank);
+      if (!status.ok()) return status;
     }
-    for (const auto& [rank, state] : ranks_) {
-      if (state.next == Size(state.program->instructions())) continue;
-      return InstructionError(*state.program, state.next,
-                              absl::StrCat("rank ", rank, " waits here for ever: ", Missing(rank, state)));
-    }
-    for (const auto& [channel, messages] : messages_) {
-      absl::Status status = Compare(channel, messages);
+    return CheckFinished();
+  }
+
+ private:
+  const Instruction& At(const Site& site) const {
+    return *job_.ranks[site.rank].program->instructions()->Get(site.instruction);
+  }
+
+  void Wake(int rank) {
+    if (is_queued_[rank]) return;
+    is_queued_[rank] = true;
+    queue_.push_back(rank);
+  }
+
+  // Runs until something must be waited for.
+  absl::Status Advance(int rank) {
+    const RankCommunication& runs = job_.ranks[rank];
+    if (runs.program == nullptr) return absl::OkStatus();
+    for (uint32_t& next = next_[rank]; next < runs.events->size(); ++next) {
+      const CommunicationEvent& event = (*runs.events)[next];
+      if (event.opcode == Opcode::kCollectiveDone) {
+        auto started = pending_[rank].find(event.start);
+        if (!IsOver(started->second)) return absl::OkStatus();
+        pending_[rank].erase(started);
+        continue;
+      }
+      absl::Status status = event.opcode == Opcode::kCollectiveStart
+                                ? StartCollective({rank, event.instruction}, event.group, next)
+                                : StartMessage({rank, event.instruction}, next);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
- private:
-  struct Rank {
-    const Program* program = nullptr;
-    uint32_t next = 0;
-    std::map<uint32_t, Started> started;  // by instruction
-  };
-
-  // Runs until something must be waited for. Whether anything ran.
-  bool Advance(int rank, Rank& state) {
-    uint32_t begin = state.next, end = Size(state.program->instructions());
-    for (; state.next < end; ++state.next) {
-      const Instruction& instruction = *state.program->instructions()->Get(state.next);
-      switch (instruction.opcode()) {
-        case Opcode::kCollectiveStart: {
-          absl::Span<const int> ranks = Span(state.program->groups()->Get(instruction.group())->ranks());
-          std::vector<int> group(ranks.begin(), ranks.end());
-          size_t number = collectives_[group][rank]++;
-          state.started[state.next] = {group, {}, false, number};
-          break;
-        }
-        case Opcode::kSend:
-        case Opcode::kReceive: {
-          bool send = instruction.opcode() == Opcode::kSend;
-          Channel channel = send ? Channel(rank, instruction.peer(), instruction.tag())
-                                 : Channel(instruction.peer(), rank, instruction.tag());
-          std::vector<uint64_t>& side = send ? messages_[channel].sent : messages_[channel].received;
-          state.started[state.next] = {{}, channel, send, side.size()};
-          side.push_back(BytesOf(instruction));
-          break;
-        }
-        case Opcode::kCollectiveDone:
-          if (!IsOver(state.started[static_cast<uint32_t>(instruction.start_index())]))
-            return state.next > begin;
-          break;
-        default:
-          break;
-      }
+  absl::Status StartCollective(const Site& site, int32_t g, uint32_t event) {
+    const CommunicationGroup& group = job_.groups[g];
+    auto member = group.index_of.find(site.rank);
+    if (member == group.index_of.end()) {
+      return Error(site, absl::StrCat("rank ", site.rank, " runs it and is no member of group ", At(site).group(),
+                                      ", [", absl::StrJoin(group.ranks, ","), "]"));
     }
-    return state.next > begin;
-  }
-
-  bool IsOver(const Started& started) {
-    if (!started.group.empty()) {
-      for (int member : started.group)
-        if (collectives_[started.group][member] <= started.number) return false;
-      return true;
+    Collectives& collectives = collectives_[g];
+    size_t number = collectives.started[member->second]++;
+    pending_[site.rank][event] = {.group = g, .number = number};
+    if (number == collectives.first.size()) {
+      collectives.first.push_back(site);
+      collectives.arrived.push_back(0);
+    } else if (!SameCollective(At(collectives.first[number]), At(site))) {
+      return Differ(group, number, collectives.first[number], site);
     }
-    const Messages& messages = messages_[started.channel];
-    return (started.send ? messages.received : messages.sent).size() > started.number;
-  }
-
-  std::string Missing(int rank, const Rank& state) {
-    const Instruction& done = *state.program->instructions()->Get(state.next);
-    const Started& started = state.started.at(static_cast<uint32_t>(done.start_index()));
-    if (started.group.empty()) {
-      auto [from, to, tag] = started.channel;
-      return started.send ? absl::StrCat("rank ", to, " never receives this message of tag ", tag)
-                          : absl::StrCat("rank ", from, " never sends this message of tag ", tag);
-    }
-    for (int member : started.group)
-      if (collectives_[started.group][member] <= started.number)
-        return absl::StrCat("rank ", member, " never starts collective ", started.number, " of their group");
-    return "of nothing";
-  }
-
-  absl::Status Compare(const Channel& channel, const Messages& messages) {
-    auto [from, to, tag] = channel;
-    for (size_t i = 0; i < std::max(messages.sent.size(), messages.received.size()); ++i) {
-      bool both = i < messages.sent.size() && i < messages.received.size();
-      if (both && messages.sent[i] == messages.received[i]) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "message ", i, " from rank ", from, " to rank ", to, ", tag ", tag, ": ",
-          i < messages.sent.size() ? absl::StrCat(messages.sent[i], " bytes are sent") : "nothing is sent",
-          ", ",
-          i < messages.received.size() ? absl::StrCat(messages.received[i], " bytes are received")
-                                       : "nothing is received"));
+    if (++collectives.arrived[number] == static_cast<int>(group.ranks.size())) {
+      for (int rank : group.ranks) Wake(rank);
     }
     return absl::OkStatus();
   }
 
-  std::map<int, Rank> ranks_;
-  std::map<std::vector<int>, std::map<int, size_t>> collectives_;  // how many each member has started
+  absl::Status StartMessage(const Site& site, uint32_t event) {
+    const Instruction& instruction = At(site);
+    if (instruction.peer() == site.rank)
+      return Error(site, absl::StrCat("rank ", site.rank, " is its own peer"));
+    bool is_send = instruction.opcode() == Opcode::kSend;
+    Awaited awaited{.from = is_send ? site.rank : instruction.peer(),
+                    .to = is_send ? instruction.peer() : site.rank,
+                    .tag = instruction.tag(),
+                    .is_send = is_send};
+    Messages& messages = messages_[{awaited.from, awaited.to, awaited.tag}];
+    std::vector<Site>& mine = is_send ? messages.sends : messages.receives;
+    awaited.number = mine.size();
+    mine.push_back(site);
+    pending_[site.rank][event] = awaited;
+    if (messages.sends.size() <= awaited.number || messages.receives.size() <= awaited.number)
+      return absl::OkStatus();
+    Wake(instruction.peer());
+    return Compare(awaited, messages.sends[awaited.number], messages.receives[awaited.number]);
+  }
+
+  bool IsOver(const Awaited& awaited) {
+    if (awaited.group >= 0) {
+      const Collectives& collectives = collectives_[awaited.group];
+      return collectives.arrived[awaited.number] == static_cast<int>(job_.groups[awaited.group].ranks.size());
+    }
+    const Messages& messages = messages_[{awaited.from, awaited.to, awaited.tag}];
+    return (awaited.is_send ? messages.receives : messages.sends).size() > awaited.number;
+  }
+
+  absl::Status CheckFinished() {
+    std::vector<Waiting> waits;
+    for (size_t rank = 0; rank < job_.ranks.size(); ++rank) {
+      const RankCommunication& runs = job_.ranks[rank];
+      if (runs.program == nullptr || next_[rank] == runs.events->size()) continue;
+      const Awaited& awaited = pending_[rank].at((*runs.events)[next_[rank]].start);
+      waits.push_back({static_cast<int>(rank), next_[rank], awaited, MissingIn(static_cast<int>(rank), awaited)});
+    }
+    return waits.empty() ? absl::OkStatus() : ExplainWaits(job_, waits);
+  }
+
+  // The ranks that have not started what `rank` waits for.
+  std::vector<int> MissingIn(int rank, const Awaited& awaited) {
+    if (awaited.group < 0) return {awaited.from == rank ? awaited.to : awaited.from};
+    std::vector<int> missing;
+    const CommunicationGroup& group = job_.groups[awaited.group];
+    for (size_t i = 0; i < group.ranks.size(); ++i)
+      if (collectives_[awaited.group].started[i] <= awaited.number) missing.push_back(group.ranks[i]);
+    return missing;
+  }
+
+  absl::Status Error(const Site& site, absl::string_view message) const {
+    return InstructionError(*job_.ranks[site.rank].program, site.instruction, message);
+  }
+
+  absl::Status Differ(const CommunicationGroup& group, size_t number, Site a, Site b) const {
+    if (b.rank < a.rank) std::swap(a, b);
+    return Error(a, absl::StrCat("collective ", number, " of group [", absl::StrJoin(group.ranks, ","), "]: rank ",
+                                 a.rank, " starts ", DescribeCollective(At(a)), ", rank ", b.rank, " starts ",
+                                 DescribeCollective(At(b)), " at instruction ", b.instruction, " (",
+                                 std::string(Text(At(b).label())), ")"));
+  }
+
+  static std::string DescribeMemory(const Operand& operand) {
+    std::string_view type = ElementName(operand.element_type());
+    return absl::StrCat("[", absl::StrJoin(Span(operand.shape()), ","), "] x ", std::string(type), ", ",
+                        ElementCount(Span(operand.shape())) * ElementBytes(operand.element_type()), " bytes");
+  }
+
+  absl::Status Compare(const Awaited& awaited, const Site& send, const Site& receive) const {
+    const Operand& sent = *At(send).operands()->Get(0);
+    const Operand& received = *At(receive).operands()->Get(0);
+    if (sent.element_type() == received.element_type() && Span(sent.shape()) == Span(received.shape()))
+      return absl::OkStatus();
+    return Error(send, absl::StrCat("message ", awaited.number, " from rank ", awaited.from, " to rank ", awaited.to,
+                                    ", tag ", awaited.tag, ": ", DescribeMemory(sent), " are sent, ",
+                                    DescribeMemory(received), " are received at instruction ",
+                                    receive.instruction, " (", std::string(Text(At(receive).label())), ")"));
+  }
+
+  const Communication& job_;
+  std::vector<uint32_t> next_;                       // of each rank, the next event
+  std::vector<std::map<uint32_t, Awaited>> pending_;  // of each rank, what it started and did not end, by event
+  std::vector<Collectives> collectives_;             // by group
   std::map<Channel, Messages> messages_;
+  std::deque<int> queue_;  // ranks that may be able to go on
+  std::vector<bool> is_queued_;
 };
 
 }  // namespace
 
 absl::Status CheckSchedule(const Executable& executable) {
   for (Mode mode : EnumValuesMode()) {
-    absl::Status status = Job(executable, mode).Check();
+    Communication job = CommunicationOf(executable, mode);
+    absl::Status status = Job(job).Check();
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -15,21 +15,6 @@
 namespace pdc::program {
 namespace {
 
-// One collective as all members of its group must see it.
-struct Started {
-  std::string what;  // "all_reduce f32 x 1024, counts [], sum, root 0"
-  uint32_t program, instruction;
-};
-
-std::string Describe(const Instruction& instruction) {
-  const Operand& operand = *instruction.operands()->Get(0);
-  std::string_view target = Text(instruction.target()), type = ElementName(operand.element_type());
-  return absl::StrCat(std::string(target), " ", ElementCount(Span(operand.shape())), " x ", std::string(type),
-                      ", counts [", absl::StrJoin(FindIntegers(instruction, "counts"), ","), "], ",
-                      instruction.reduce() == ReduceOp::kSum ? "sum" : "max", ", root ", instruction.root(),
-                      ", tag ", instruction.tag());
-}
-
 absl::Status CheckRankTable(const Executable& executable) {
   if (executable.ranks() < 1 || executable.threads() < 1) {
     return absl::InvalidArgumentError(absl::StrCat("the executable is for ", executable.ranks(), " ranks of ",
@@ -104,93 +89,45 @@ absl::Status CheckPersistent(const Executable& executable, const RankPrograms& e
   });
 }
 
-using Sequences = std::map<std::pair<Mode, std::vector<int>>, std::map<int, std::vector<Started>>>;
-
-// Appends what `rank` starts in program `p` to its groups' sequences.
-absl::Status CollectStarts(const Executable& executable, int rank, uint32_t p, Sequences& sequences) {
-  const Program& program = *executable.programs()->Get(p);
-  for (uint32_t i = 0; i < Size(program.instructions()); ++i) {
-    const Instruction& instruction = *program.instructions()->Get(i);
-    if (instruction.opcode() == Opcode::kSend || instruction.opcode() == Opcode::kReceive) {
-      if (instruction.peer() == rank)
-        return InstructionError(program, i, absl::StrCat("rank ", rank, " is its own peer"));
-    }
-    if (instruction.opcode() != Opcode::kCollectiveStart) continue;
-    absl::Span<const int> ranks = Span(program.groups()->Get(instruction.group())->ranks());
-    if (std::find(ranks.begin(), ranks.end(), rank) == ranks.end()) {
-      return InstructionError(program, i,
-                              absl::StrCat("rank ", rank, " runs it and is no member of group ",
-                                           instruction.group(), ", [", absl::StrJoin(ranks, ","), "]"));
-    }
-    std::vector<int> key(ranks.begin(), ranks.end());
-    sequences[{program.mode(), key}][rank].push_back({Describe(instruction), p, i});
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CompareMembers(const Executable& executable, Mode mode, const std::vector<int>& group,
-                            const std::map<int, std::vector<Started>>& by_rank) {
-  const auto& [first_rank, first] = *by_rank.begin();
-  for (int rank : group) {
-    auto found = by_rank.find(rank);
-    static const std::vector<Started> kNone;
-    const std::vector<Started>& other = found == by_rank.end() ? kNone : found->second;
-    for (size_t i = 0; i < std::max(first.size(), other.size()); ++i) {
-      std::string a = i < first.size() ? first[i].what : "nothing";
-      std::string b = i < other.size() ? other[i].what : "nothing";
-      if (a == b) continue;
-      const Started& at = i < first.size() ? first[i] : other[i];
-      return InstructionError(
-          *executable.programs()->Get(at.program), at.instruction,
-          absl::StrCat("collective ", i, " of group [", absl::StrJoin(group, ","), "]: rank ", first_rank,
-                       " starts ", a, ", rank ", rank, " starts ", b));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckJob(const Executable& executable) {
-  Sequences sequences;
+// Which ranks run each program.
+std::vector<std::set<int>> RunnersOf(const Executable& executable) {
+  std::vector<std::set<int>> runners(Size(executable.programs()));
   for (uint32_t i = 0; i < Size(executable.rank_programs()); ++i) {
     const RankPrograms& entry = *executable.rank_programs()->Get(i);
-    for (uint32_t p : Span(entry.programs())) {
-      absl::Status status = CollectStarts(executable, entry.rank(), p, sequences);
-      if (!status.ok()) return status;
-    }
+    for (uint32_t p : Span(entry.programs())) runners[p].insert(entry.rank());
   }
-  for (const auto& [key, by_rank] : sequences) {
-    absl::Status status = CompareMembers(executable, key.first, key.second, by_rank);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
+  return runners;
 }
 
-}  // namespace
-
-absl::Status CheckProgram(const Program& program, int ranks) {
+absl::Status CheckRules(const Program& program, int ranks, const std::set<int>& runners) {
   absl::Status status = CheckBuffers(program);
   if (status.ok()) status = CheckGroups(program, ranks);
   if (status.ok()) status = CheckViews(program);
   if (status.ok()) status = CheckOpcodes(program, ranks);
   if (status.ok()) status = CheckLiveness(program);
-  if (status.ok()) status = CheckDataFlow(program);
+  if (status.ok()) status = CheckDataFlow(program, runners);
   if (status.ok()) status = CheckPending(program);
   return status;
 }
 
+}  // namespace
+
+absl::Status CheckProgram(const Program& program, int ranks) { return CheckRules(program, ranks, {}); }
+
 absl::Status CheckExecutable(const Executable& executable) {
   absl::Status status = CheckRankTable(executable);
   if (!status.ok()) return status;
+  std::vector<std::set<int>> runners = RunnersOf(executable);
   for (uint32_t i = 0; i < Size(executable.programs()); ++i) {
-    status = CheckProgram(*executable.programs()->Get(i), executable.ranks());
+    status = CheckRules(*executable.programs()->Get(i), executable.ranks(), runners[i]);
     if (!status.ok()) return status;
   }
+  status = CheckKernels(executable);
+  if (!status.ok()) return status;
   for (uint32_t i = 0; i < Size(executable.rank_programs()); ++i) {
     status = CheckPersistent(executable, *executable.rank_programs()->Get(i));
     if (!status.ok()) return status;
   }
-  status = CheckJob(executable);
-  if (!status.ok()) return status;
   return CheckSchedule(executable);
 }
 

@@ -11,13 +11,24 @@
 //   - what is read has been written: by an earlier instruction, or before the step (persistent, inputs, scalar inputs,
 //     constants); every output has been written at the end;
 //   - a library call or a copy does not write what it reads;
-//   - collectives, sends and receives are ended by exactly one kCollectiveDone; until then nothing writes their
-//     operands, and nothing reads what they write;
+//   - collectives, sends and receives are ended by exactly one kCollectiveDone; until then nothing writes the memory
+//     that they work on, under whatever buffer it is known, and nothing reads what they write;
 //   - collectives work on dense views in the shared arena, with a valid group, root, and counts; a reference_gradient
-//     program communicates with nobody.
-// Of each rank: it has at most one program per mode, it is a member of every group whose collectives it runs,
-// and a persistent buffer lies at the same place in all of its programs that share arenas, below everything
-// else. Of the job: the members of a group start the same collectives on it in the same order.
+//     program communicates with nobody;
+//   - a kernel is called as it was generated for: its accesses, types, shapes, strides and parallel extent.
+// Of each rank: it has at most one program per mode, it is a member of every group whose collectives it runs and has
+// written its part of what an all_gather or a broadcast hands round, and a persistent buffer lies at the same place
+// in all of its programs that share arenas, below everything else.
+// Of the job, in each mode:
+//   - the members of a group start the same collectives on it in the same order: kind, elements, type, counts,
+//     reduction, root, tag;
+//   - the n-th send from one rank to another with one tag and the n-th receive have the same shape and type;
+//   - no rank waits for ever, even if a send is over only when its receive has started (check_schedule.cc says what
+//     waits, and why one run of all programs decides it). The error names ranks and instructions: a rank that waits
+//     and one that never does what it waits for, or a smallest cycle of ranks that wait for each other.
+//
+// Takes time nearly in proportion to the instructions of all ranks. Programs that several ranks share are looked at
+// once; only what they say to each other is followed for every rank.
 #ifndef PDC_RUNTIME_PROGRAM_CHECKER_H_
 #define PDC_RUNTIME_PROGRAM_CHECKER_H_
 

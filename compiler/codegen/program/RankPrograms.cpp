@@ -195,6 +195,33 @@ private:
 
 } // namespace
 
+/// The signature of the kernel that `instruction` calls: it was generated for this call, or for one just like it.
+static std::unique_ptr<program::KernelT> signatureOf(const program::InstructionT &instruction) {
+  auto kernel = std::make_unique<program::KernelT>();
+  kernel->symbol = instruction.target;
+  kernel->parallel_extent = instruction.parallel_extent;
+  for (const auto &operand : instruction.operands) {
+    auto view = std::make_unique<program::KernelOperandT>();
+    view->access = operand->access;
+    view->element_type = operand->element_type;
+    view->shape = operand->shape;
+    view->strides = operand->strides;
+    kernel->operands.push_back(std::move(view));
+  }
+  return kernel;
+}
+
+static void listKernels(program::ExecutableT &executable) {
+  std::map<std::string, std::unique_ptr<program::KernelT>> kernels;
+  for (const auto &program : executable.programs)
+    for (const auto &instruction : program->instructions)
+      if (instruction->opcode == program::Opcode::kKernel && !kernels.count(instruction->target))
+        kernels[instruction->target] = signatureOf(*instruction);
+  executable.kernels.clear();
+  for (auto &[symbol, kernel] : kernels)
+    executable.kernels.push_back(std::move(kernel));
+}
+
 static std::string bytesOf(const program::ProgramT &program) {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(program::Program::Pack(builder, &program));
@@ -226,5 +253,6 @@ LogicalResult codegen::writeRankPrograms(ModuleOp module, const RankProgramsOpti
     executable.rank_programs.push_back(std::move(entry));
   }
   executable.ranks = static_cast<int32_t>(executable.rank_programs.size());
+  listKernels(executable);
   return success();
 }

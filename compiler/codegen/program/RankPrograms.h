@@ -22,8 +22,8 @@ struct RankProgramsOptions {
   std::map<std::string, KernelEntry> kernels;
 };
 
-/// Writes the rt.program ops of a module to `executable`: programs, rank_programs and ranks; all else of it
-/// is the caller's. A program is written once per distinct contents: ranks that differ in nothing but their
+/// Writes the rt.program ops of a module to `executable`: programs, rank_programs, ranks, and the
+/// signatures of the kernels that are called; all else of it is the caller's. A program is written once per distinct contents: ranks that differ in nothing but their
 /// number share it. Every buffer must have its offset (the pass `memory`). Emits an error on the op that
 /// cannot be written.
 mlir::LogicalResult writeRankPrograms(mlir::ModuleOp module, const RankProgramsOptions &options,

@@ -267,7 +267,7 @@ TEST(Checker, RefusesMembersThatStartDifferentCollectives) {
   executable.programs[1]->instructions[kStart]->reduce = ReduceOp::kMax;
   absl::Status status = Check(executable);
   EXPECT_NE(status.message().find("rank 0 starts all_reduce 8 x f32, counts [], sum, root 0, tag 0, rank 1 starts "
-                                  "all_reduce 8 x f32, counts [], max, root 0, tag 0"),
+                                  "all_reduce 8 x f32, counts [], max, root 0, tag 0 at instruction 2 (all_reduce of buffer 3)"),
             absl::string_view::npos)
       << status;
 }
@@ -344,14 +344,271 @@ TEST(Checker, RefusesRanksThatWaitForEachOther) {
   const std::vector<std::string> sends_first = {"send", "send done", "receive", "receive done"};
   absl::Status status = Check(Exchange(sends_first, sends_first));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("waits here for ever"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find(
+                "infer program, instruction 1 (end of 0): 2 ranks wait for each other for ever: rank 0 waits at "
+                "instruction 1 (end of 0) for message 0 from rank 0 to rank 1, tag 0, which rank 1 starts at "
+                "instruction 2 (receive); rank 1 waits at instruction 1 (end of 0) for message 0 from rank 1 to rank "
+                "0, tag 0, which rank 0 starts at instruction 2 (receive)"),
+            absl::string_view::npos)
+      << status;
 }
 
 TEST(Checker, RefusesAMessageThatIsReceivedInAnotherSize) {
   absl::Status status = Check(Exchange(kGoodExchange, kGoodExchange, /*received=*/3));
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(status.message().find("8 bytes are sent, 12 bytes are received"), absl::string_view::npos)
+  EXPECT_NE(status.message().find("message 0 from rank 0 to rank 1, tag 0: [2] x f32, 8 bytes are sent, [3] x f32, "
+                                  "12 bytes are received at instruction 0 (receive)"),
+            absl::string_view::npos)
       << status;
+}
+
+TEST(Checker, RefusesAMessageThatIsReceivedAsAnotherType) {
+  ExecutableT executable = Exchange(kGoodExchange, kGoodExchange);
+  ProgramT& second = *executable.programs[1];
+  second.buffers[1]->element_type = ElementType::kI32;
+  second.instructions[0]->operands[0]->element_type = ElementType::kI32;
+  absl::Status status = Check(executable);
+  EXPECT_NE(status.message().find("[2] x f32, 8 bytes are sent, [2] x i32, 8 bytes are received"),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(Checker, RefusesAMessageThatNobodyReceives) {
+  ExecutableT executable = Exchange({"send", "send done", "receive", "receive done"}, kGoodExchange);
+  executable.programs[1]->instructions[0]->tag = 1;
+  executable.programs[0]->instructions[2]->tag = 1;
+  absl::Status status = Check(executable);
+  EXPECT_NE(status.message().find("instruction 1 (end of 0): rank 0 waits here for ever for message 0 from rank 0 to "
+                                  "rank 1, tag 0, which rank 1 never receives"),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST(Checker, RefusesAMemberThatNeverStartsACollective) {
+  ExecutableT executable = MakeExecutable({LinearGradient(2), LinearGradient(2)}, 2);
+  executable.rank_programs[0]->programs = {0};
+  executable.rank_programs[1]->programs = {1};
+  auto& instructions = executable.programs[1]->instructions;
+  instructions.erase(instructions.begin() + kStart, instructions.begin() + kDone + 1);
+  absl::Status status = Check(executable);
+  EXPECT_NE(status.message().find("instruction 3 (end of 2): rank 0 waits here for ever for collective 0 of group "
+                                  "[0,1], which rank 1 never starts"),
+            absl::string_view::npos)
+      << status;
+}
+
+// What a rank of Talk() does: '>' and '<' start a send to and a receive from `other`, '.' ends the last one that was
+// started and not ended; '*' starts a collective of all ranks.
+struct Act {
+  char what;
+  int other = 0;
+};
+
+// A job whose ranks do nothing but talk, each with a buffer of one element for each act.
+ExecutableT Talk(const std::vector<std::vector<Act>>& ranks) {
+  std::vector<ProgramBuilder> programs;
+  for (const std::vector<Act>& acts : ranks) {
+    ProgramBuilder builder(Mode::kInfer);
+    std::vector<int> all;
+    for (size_t rank = 0; rank < ranks.size(); ++rank) all.push_back(static_cast<int>(rank));
+    int32_t group = builder.Group(all);
+    std::vector<int32_t> open;
+    for (Act act : acts) {
+      if (act.what == '.') {
+        builder.Done(open.back());
+        open.pop_back();
+        continue;
+      }
+      open.push_back(static_cast<int32_t>(builder.get().instructions.size()));
+      if (act.what == '*') {
+        uint32_t buffer = builder.Buffer(BufferKind::kParameter, "p" + std::to_string(open.back()), {1}, Segment::kShared);
+        builder.StartCollective("all_reduce", buffer, group);
+        continue;
+      }
+      bool send = act.what == '>';
+      uint32_t buffer = builder.Buffer(send ? BufferKind::kInput : BufferKind::kActivation, "b", {1});
+      InstructionT& message = builder.Add(send ? Opcode::kSend : Opcode::kReceive, "", send ? "send" : "receive");
+      builder.Operand(message, buffer, send ? Access::kRead : Access::kWrite);
+      message.peer = act.other;
+    }
+    programs.push_back(builder);
+  }
+  ExecutableT executable = MakeExecutable(programs, static_cast<int>(ranks.size()));
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    executable.rank_programs[rank]->programs = {static_cast<uint32_t>(rank)};
+  return executable;
+}
+
+TEST(Checker, AcceptsARingThatReceivesBeforeItWaits) {
+  std::vector<std::vector<Act>> ranks;
+  for (int rank = 0; rank < 5; ++rank)
+    ranks.push_back({{'<', (rank + 4) % 5}, {'>', (rank + 1) % 5}, {'.'}, {'.'}, {'*'}, {'.'}});
+  absl::Status status = Check(Talk(ranks));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(Checker, PrintsTheSmallestOfTwoCyclesAndNotThoseWhoWaitForIt) {
+  // Ranks 0, 1, 2 in a ring; 3 and 4 in another; 5 waits for 0.
+  auto in_ring = [](int to, int from) {
+    return std::vector<Act>{{'>', to}, {'.'}, {'<', from}, {'.'}};
+  };
+  std::vector<std::vector<Act>> ranks = {in_ring(1, 2), in_ring(2, 0), in_ring(0, 1), in_ring(4, 4),
+                                         in_ring(3, 3), {{'<', 0}, {'.'}}};
+  ranks[0].push_back({'>', 5});
+  ranks[0].push_back({'.'});
+  std::string message(Check(Talk(ranks)).message());
+  EXPECT_NE(message.find("2 ranks wait for each other for ever: rank 3 waits at instruction 1"), std::string::npos)
+      << message;
+  EXPECT_EQ(message.find("rank 0"), std::string::npos) << message;
+  ranks[3] = ranks[4] = {};
+  message = std::string(Check(Talk(ranks)).message());
+  EXPECT_NE(message.find("3 ranks wait for each other for ever: rank 0 waits at instruction 1 (end of 0) for message 0 "
+                         "from rank 0 to rank 1, tag 0, which rank 1 starts at instruction 2 (receive); rank 1 waits"),
+            std::string::npos)
+      << message;
+}
+
+TEST(Checker, RefusesACollectiveThatWaitsForAMessageThatComesAfterIt) {
+  std::vector<std::vector<Act>> ranks = {{{'*'}, {'.'}, {'>', 1}, {'.'}}, {{'<', 0}, {'.'}, {'*'}, {'.'}}};
+  std::string message(Check(Talk(ranks)).message());
+  EXPECT_NE(message.find("rank 0 waits at instruction 1 (end of 0) for collective 0 of group [0,1], which rank 1 starts "
+                         "at instruction 2 (all_reduce of buffer 1); rank 1 waits at instruction 1 (end of 0) for "
+                         "message 0 from rank 0 to rank 1, tag 0, which rank 0 starts at instruction 2 (send)"),
+            std::string::npos)
+      << message;
+  // Started before the wait, it is no cycle.
+  ranks[0] = {{'*'}, {'>', 1}, {'.'}, {'.'}};
+  EXPECT_TRUE(Check(Talk(ranks)).ok()) << Check(Talk(ranks));
+}
+
+TEST(Checker, RefusesARankThatIsItsOwnPeer) {
+  EXPECT_NE(Check(Talk({{{'>', 0}, {'.'}}, {}})).message().find("rank 0 is its own peer"), absl::string_view::npos);
+}
+
+TEST(Checker, TakesManyRanksAndLongProgramsThatWaitInTurns) {
+  // A chain of ranks that hand on a thousand messages: each rank stops at every one of them.
+  std::vector<std::vector<Act>> ranks(64);
+  for (int rank = 0; rank < 64; ++rank)
+    for (int i = 0; i < 1000; ++i) {
+      if (rank > 0) ranks[rank].insert(ranks[rank].end(), {{'<', rank - 1}, {'.'}});
+      if (rank < 63) ranks[rank].insert(ranks[rank].end(), {{'>', rank + 1}, {'.'}});
+    }
+  absl::Status status = Check(Talk(ranks));
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+// One kernel that adds x to y in place; its signature is that of the call.
+ExecutableT WithKernel() {
+  ProgramBuilder builder(Mode::kInfer);
+  uint32_t x = builder.Buffer(BufferKind::kInput, "x", {4, 1}), y = builder.Buffer(BufferKind::kOutput, "y", {4, 1});
+  builder.Operand(builder.Add(Opcode::kFill, "", "zeros"), y, Access::kWrite);
+  InstructionT& call = builder.Add(Opcode::kKernel, "fusion_add", "add");
+  call.parallel_extent = 4;
+  builder.Operand(call, x, Access::kRead);
+  builder.Operand(call, y, Access::kReadWrite);
+  auto kernel = std::make_unique<KernelT>();
+  kernel->symbol = "fusion_add";
+  kernel->parallel_extent = 4;
+  for (const auto& operand : call.operands) {
+    auto view = std::make_unique<KernelOperandT>();
+    view->access = operand->access;
+    view->element_type = operand->element_type;
+    view->shape = operand->shape;
+    view->strides = operand->strides;
+    kernel->operands.push_back(std::move(view));
+  }
+  ExecutableT executable = MakeExecutable({builder}, 1);
+  executable.kernels.push_back(std::move(kernel));
+  return executable;
+}
+
+TEST(Checker, AcceptsAKernelThatIsCalledAsItWasGenerated) {
+  ExecutableT executable = WithKernel();
+  // The stride of a dimension of one element says nothing.
+  executable.programs[0]->instructions[1]->operands[0]->strides[1] = 7;
+  EXPECT_TRUE(Check(executable).ok()) << Check(executable);
+}
+
+void ExpectKernelError(const std::string& message, const std::function<void(ExecutableT&, InstructionT&)>& change) {
+  ExecutableT executable = WithKernel();
+  change(executable, *executable.programs[0]->instructions[1]);
+  absl::Status status = Check(executable);
+  EXPECT_NE(status.message().find(message), absl::string_view::npos) << status;
+}
+
+TEST(Checker, RefusesAKernelOfAnotherSize) {
+  ExpectKernelError("instruction 1 (add): operand 0 is kRead f32 [3,1] with strides [1,1], and its kernel was made for "
+                    "kRead f32 [4,1] with strides [1,1]",
+                    [](ExecutableT&, InstructionT& call) { call.operands[0]->shape[0] = 3; });
+}
+
+TEST(Checker, RefusesAKernelOfAnotherExtent) {
+  ExpectKernelError("has parallel extent 5, and its kernel was made for 4",
+                    [](ExecutableT&, InstructionT& call) { call.parallel_extent = 5; });
+}
+
+TEST(Checker, RefusesAKernelWithAnotherNumberOfOperands) {
+  ExpectKernelError("has 1 operands, and its kernel was made for 2",
+                    [](ExecutableT&, InstructionT& call) { call.operands.erase(call.operands.begin()); });
+}
+
+TEST(Checker, RefusesAKernelWithoutASignatureAndOneWithTwo) {
+  ExpectKernelError("calls kernel 'fusion_other', of which the executable has no signature",
+                    [](ExecutableT&, InstructionT& call) { call.target = "fusion_other"; });
+  ExpectKernelError("kernel 'fusion_add' has two signatures", [](ExecutableT& executable, InstructionT&) {
+    executable.kernels.push_back(std::make_unique<KernelT>(*executable.kernels[0]));
+  });
+}
+
+TEST(Checker, RefusesARankThatHasNotWrittenItsPartOfAnAllGather) {
+  ProgramBuilder builder(Mode::kInfer);
+  int32_t group = builder.Group({0, 1});
+  uint32_t gathered = builder.Buffer(BufferKind::kActivation, "g", {5}, Segment::kShared);
+  InstructionT& fill = builder.Add(Opcode::kFill, "", "part");
+  OperandT& part = builder.Operand(fill, gathered, Access::kWrite);
+  part.shape = {2};
+  int32_t start = builder.StartCollective("all_gather", gathered, group);
+  auto counts = std::make_unique<IntegerAttributeT>();
+  counts->name = "counts";
+  counts->values = {2, 3};
+  builder.get().instructions[start]->integers.push_back(std::move(counts));
+  builder.Done(start);
+  ProgramBuilder second = builder;
+  second.get().instructions[0]->operands[0]->shape = {3};
+  second.get().instructions[0]->operands[0]->offset_elements = 2;
+  ExecutableT executable = MakeExecutable({builder, second}, 2);
+  executable.rank_programs[0]->programs = {0};
+  executable.rank_programs[1]->programs = {1};
+  EXPECT_TRUE(Check(executable).ok()) << Check(executable);
+  executable.rank_programs[1]->programs = {0};
+  EXPECT_NE(Check(executable).message().find("rank 1 has not written what it brings to this all_gather"),
+            absl::string_view::npos)
+      << Check(executable);
+}
+
+TEST(Checker, RefusesARootThatHasNotWrittenWhatItBroadcasts) {
+  ProgramBuilder builder(Mode::kInfer);
+  uint32_t buffer = builder.Buffer(BufferKind::kActivation, "b", {5}, Segment::kShared);
+  int32_t start = builder.StartCollective("broadcast", buffer, builder.Group({0, 1}));
+  builder.get().instructions[start]->root = 1;
+  builder.Done(start);
+  EXPECT_NE(Check(MakeExecutable({builder}, 2)).message().find("rank 1 has not written what it brings to this broadcast"),
+            absl::string_view::npos);
+}
+
+TEST(Checker, RefusesMemoryOfATransferThatIsTouchedUnderAnotherName) {
+  // The second buffer is to live where the first one did, but the send of the first is not over yet.
+  ExecutableT executable = Exchange({"send", "receive", "receive done", "send done"}, kGoodExchange);
+  ProgramT& program = *executable.programs[0];
+  program.buffers[1]->offset = program.buffers[0]->offset;
+  program.buffers[1]->first_use = 1;
+  program.buffers[0]->last_use = 0;
+  EXPECT_NE(Check(executable).message().find("instruction 3 (end of 0): uses buffer 0 (input x), which is live from "
+                                             "instruction -1 to 0"),
+            absl::string_view::npos);
+  program.buffers[0]->last_use = 3;
+  EXPECT_NE(Check(executable).message().find("in memory while both are live at instruction 1"),
+            absl::string_view::npos);
 }
 
 }  // namespace
