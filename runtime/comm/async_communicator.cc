@@ -170,6 +170,7 @@ absl::StatusOr<Operation*> AsyncCommunicator::NewOperation(OperationKind kind) {
   operation->status = absl::OkStatus();
   operation->abandoned = false;
   operation->done.store(false, std::memory_order_relaxed);
+  operation->awaited.store(false, std::memory_order_relaxed);
   return operation;
 }
 
@@ -435,6 +436,7 @@ void AsyncCommunicator::Fail(const absl::Status& status) {
 
 absl::Status AsyncCommunicator::Wait(Operation& operation, Clock::time_point deadline) {
   if (operation.done.load(std::memory_order_acquire)) return operation.status;
+  operation.awaited.store(true, std::memory_order_relaxed);
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   absl::Status status;
   for (int idle = 0;;) {

@@ -95,6 +95,7 @@ struct Operation {
   std::unique_ptr<TransportState> state;
 
   std::atomic<bool> done = false;
+  std::atomic<bool> awaited = false;  // somebody is in Wait() for it
   absl::Status status;     // valid once done
   bool abandoned = false;  // its handle was destroyed before it was done
 };
@@ -104,6 +105,7 @@ struct alignas(128) RankBoard {
   Doorbell bell;
   std::atomic<int64_t> step;
   std::atomic<int32_t> instruction;
+  std::atomic<uint64_t> wanted;  // a message that the rank waits for: see intranode/node_transport.h
 
   Position position() const {
     return {step.load(std::memory_order_relaxed), instruction.load(std::memory_order_relaxed)};

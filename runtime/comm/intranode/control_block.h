@@ -50,11 +50,11 @@ struct alignas(128) GroupRecord {
 };
 
 // A message on its way from one rank to another. Only the sender writes it while kFree or kConsumed, only the
-// receiver while kFull.
+// receiver while kTaken. While it is kFull either may have it: the receiver to read it, the sender to withdraw it.
 struct alignas(128) Mailbox {
-  enum State : uint32_t { kFree, kFull, kConsumed };
+  enum State : uint32_t { kFree, kFull, kTaken, kConsumed };
   std::atomic<uint32_t> state;
-  int32_t tag;
+  std::atomic<int32_t> tag;  // looked at before the mailbox is taken, too
   uint64_t total_bytes;  // of the message
   uint64_t piece_bytes;  // ready now
   bool bounced;          // the piece lies in the mailbox's bounce buffer, else at `location` of the sender

@@ -43,6 +43,7 @@ NodeTransport::NodeTransport(int index, std::vector<int> ranks, ControlBlock blo
   data_of_.resize(ranks_.size());
   sources_.resize(ranks_.size());
   outputs_.resize(ranks_.size());
+  senders_.resize(ranks_.size());
 }
 
 // All members create their n-th group of the same ranks under the same record, whoever comes first: nobody
@@ -269,15 +270,54 @@ void NodeTransport::MoveData(const Operation& operation, const NodeGroup& group)
 
 // Messages.
 
+namespace {
+
+// A message as RankBoard::wanted has it: never 0, which is none.
+uint64_t Wanted(int sender, int tag) {
+  return (static_cast<uint64_t>(sender) + 1) << 32 | static_cast<uint32_t>(tag);
+}
+
+}  // namespace
+
+bool NodeTransport::IsUrgent(const Operation& operation, int peer) const {
+  return operation.awaited.load(std::memory_order_relaxed) ||
+         block_.board(peer).wanted.load(std::memory_order_acquire) == Wanted(index_, operation.tag);
+}
+
+void NodeTransport::AskFor(const Operation& operation, int peer) {
+  const uint64_t wanted = Wanted(peer, operation.tag);
+  if (block_.board(index_).wanted.exchange(wanted, std::memory_order_acq_rel) != wanted)
+    block_.board(peer).bell.Ring();
+}
+
+int NodeTransport::ClaimMailbox(Operation& operation, int peer) {
+  for (int slot = 0; slot < ControlBlock::kMailboxes; ++slot) {
+    const Mailbox& mailbox = block_.mailbox(index_, peer, slot);
+    if (senders_[peer][slot] == nullptr && mailbox.state.load(std::memory_order_acquire) == Mailbox::kFree) return slot;
+  }
+  if (!IsUrgent(operation, peer)) return -1;
+  for (int slot = 0; slot < ControlBlock::kMailboxes; ++slot) {
+    Operation* other = senders_[peer][slot];
+    if (other == nullptr || other->phase != 1 || IsUrgent(*other, peer)) continue;
+    uint32_t full = Mailbox::kFull;
+    Mailbox& mailbox = block_.mailbox(index_, peer, slot);
+    if (!mailbox.state.compare_exchange_strong(full, Mailbox::kFree, std::memory_order_acq_rel)) continue;
+    other->phase = 0;
+    other->slot = -1;
+    other->offset = 0;
+    return slot;
+  }
+  return -1;
+}
+
+// Phases: 0 no mailbox, 1 the first piece is there and may be withdrawn, 2 the receiver has taken a piece.
 absl::StatusOr<Progress> NodeTransport::StepSend(Operation& operation, int peer) {
   if (operation.phase == 0) {
-    for (int slot = 0; slot < ControlBlock::kMailboxes && operation.slot < 0; ++slot) {
-      const Mailbox& mailbox = block_.mailbox(index_, peer, slot);
-      if (mailbox.state.load(std::memory_order_acquire) == Mailbox::kFree) operation.slot = slot;
-    }
+    operation.slot = ClaimMailbox(operation, peer);
     if (operation.slot < 0) return Progress::kBlocked;
+    senders_[peer][operation.slot] = &operation;
     Mailbox& mailbox = block_.mailbox(index_, peer, operation.slot);
-    mailbox.tag = operation.tag;
+    mailbox.tag.store(operation.tag, std::memory_order_relaxed);
     mailbox.total_bytes = operation.bytes;
     mailbox.bounced = false;
     if (operation.bytes > 0) {
@@ -291,10 +331,12 @@ absl::StatusOr<Progress> NodeTransport::StepSend(Operation& operation, int peer)
   }
   Mailbox& mailbox = block_.mailbox(index_, peer, operation.slot);
   if (mailbox.state.load(std::memory_order_acquire) != Mailbox::kConsumed) return Progress::kBlocked;
+  operation.phase = 2;
   if (operation.offset < operation.bytes) {
     FillMailbox(operation, peer, mailbox);
     return Progress::kMoved;
   }
+  senders_[peer][operation.slot] = nullptr;
   mailbox.state.store(Mailbox::kFree, std::memory_order_release);
   return Progress::kDone;
 }
@@ -312,20 +354,36 @@ void NodeTransport::FillMailbox(Operation& operation, int peer, Mailbox& mailbox
   block_.board(peer).bell.Ring();
 }
 
+// Takes the mailbox that it finds.
 int NodeTransport::FindMailbox(const Operation& operation, int peer) const {
   for (int slot = 0; slot < ControlBlock::kMailboxes; ++slot) {
-    const Mailbox& mailbox = block_.mailbox(peer, index_, slot);
-    if (mailbox.state.load(std::memory_order_acquire) == Mailbox::kFull && mailbox.tag == operation.tag)
-      return slot;
+    Mailbox& mailbox = block_.mailbox(peer, index_, slot);
+    uint32_t full = Mailbox::kFull;
+    if (mailbox.state.load(std::memory_order_acquire) != Mailbox::kFull ||
+        mailbox.tag.load(std::memory_order_relaxed) != operation.tag ||
+        !mailbox.state.compare_exchange_strong(full, Mailbox::kTaken, std::memory_order_acq_rel))
+      continue;
+    // It may have become that of another message meanwhile.
+    if (mailbox.tag.load(std::memory_order_relaxed) == operation.tag) return slot;
+    mailbox.state.store(Mailbox::kFull, std::memory_order_release);
   }
   return -1;
 }
 
 absl::StatusOr<Progress> NodeTransport::StepReceive(Operation& operation, int peer) {
-  if (operation.slot < 0) operation.slot = FindMailbox(operation, peer);
-  if (operation.slot < 0) return Progress::kBlocked;
+  if (operation.slot < 0) {
+    operation.slot = FindMailbox(operation, peer);
+    if (operation.slot < 0) {
+      if (operation.awaited.load(std::memory_order_relaxed)) AskFor(operation, peer);
+      return Progress::kBlocked;
+    }
+  } else {
+    // The next piece: the sender does not withdraw what was begun.
+    uint32_t full = Mailbox::kFull;
+    std::atomic<uint32_t>& state = block_.mailbox(peer, index_, operation.slot).state;
+    if (!state.compare_exchange_strong(full, Mailbox::kTaken, std::memory_order_acq_rel)) return Progress::kBlocked;
+  }
   Mailbox& mailbox = block_.mailbox(peer, index_, operation.slot);
-  if (mailbox.state.load(std::memory_order_acquire) != Mailbox::kFull) return Progress::kBlocked;
   if (mailbox.total_bytes != operation.bytes) {
     return absl::FailedPreconditionError("the message has " + std::to_string(mailbox.total_bytes) + " bytes");
   }

@@ -14,10 +14,14 @@
 //   broadcast        every rank copies the root's buffer
 //
 // Nothing depends on which rank comes first, so that all results are the same bits in every run.
-// A message goes through a mailbox: zero-copy where the sender's memory is shared, else in pieces of 32 KiB.
+// A message goes through a mailbox: zero-copy where the sender's memory is shared, else in pieces of 32 KiB. There are
+// eight mailboxes from one rank to another, and any number of sends may be in flight. So that a message which somebody
+// waits for is never held up by others that nobody receives yet, it may take the place of one that was not begun: the
+// sender knows what it waits for itself, and a receiver publishes what it waits for (RankBoard::wanted).
 #ifndef PDC_RUNTIME_COMM_INTRANODE_NODE_TRANSPORT_H_
 #define PDC_RUNTIME_COMM_INTRANODE_NODE_TRANSPORT_H_
 
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -91,6 +95,11 @@ class NodeTransport {
   void MoveData(const Operation& operation, const NodeGroup& group);
   void FillMailbox(Operation& operation, int peer, Mailbox& mailbox);
   int FindMailbox(const Operation& operation, int peer) const;
+  // A mailbox to `peer`, if need be that of a message which can wait; -1: none.
+  int ClaimMailbox(Operation& operation, int peer);
+  bool IsUrgent(const Operation& operation, int peer) const;
+  // Publishes that this rank waits for the message of `operation`.
+  void AskFor(const Operation& operation, int peer);
   std::string Name(int index) const;
 
   const int index_;
@@ -98,6 +107,7 @@ class NodeTransport {
   const ControlBlock block_;
   NodeMemory* const memory_;
   std::map<std::vector<int>, int> instances_;  // how many groups of these ranks this rank has created
+  std::vector<std::array<Operation*, ControlBlock::kMailboxes>> senders_;  // by peer and mailbox: whose message is there
   // For MoveData(); as long as the largest group.
   std::vector<std::byte*> data_of_;
   std::vector<const void*> sources_;

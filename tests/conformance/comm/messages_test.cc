@@ -35,7 +35,7 @@ TEST_P(MessagesTest, MessagesOfOneTagArriveInOrder) {
 TEST_P(MessagesTest, MessagesOfDifferentTagsAreReceivedInAnyOrder) {
   if (GetParam() < 2) GTEST_SKIP() << "needs two ranks";
   OnEveryRank(GetParam(), [](Rank& rank) {
-    constexpr int kTags = 6;
+    constexpr int kTags = 50;  // more than a communicator has room for at once
     int values[kTags];
     std::vector<std::unique_ptr<Pending>> pending;
     if (rank.comm.rank() == 0) {
@@ -51,6 +51,35 @@ TEST_P(MessagesTest, MessagesOfDifferentTagsAreReceivedInAnyOrder) {
         PDC_ASSERT_OK(Finish(rank.comm.Receive(&values[tag], sizeof(int), 0, tag)));
         EXPECT_EQ(values[tag], 100 + tag);
       }
+    }
+  });
+}
+
+// Neither rank gets on unless the message that it waits for overtakes those that nobody receives yet, in both directions
+// and whichever side waits for it first; messages of several pieces among them.
+TEST_P(MessagesTest, AMessageThatIsWaitedForOvertakesOthers) {
+  if (GetParam() < 2) GTEST_SKIP() << "needs two ranks";
+  OnEveryRank(GetParam(), [](Rank& rank) {
+    if (rank.comm.rank() > 1) return;
+    constexpr int kTags = 24;
+    constexpr size_t kElements = 20000;
+    const int peer = 1 - rank.comm.rank();
+    std::vector<std::vector<int>> sent(kTags), received(kTags, std::vector<int>(kElements, -1));
+    std::vector<std::unique_ptr<Pending>> sends(kTags);
+    for (int round = 0; round < 3; ++round) {
+      for (int tag = 0; tag < kTags; ++tag) {
+        sent[tag].assign(kElements, 1000 * rank.comm.rank() + 100 * round + tag);
+        auto send = rank.comm.Send(sent[tag].data(), kElements * sizeof(int), peer, tag);
+        ASSERT_TRUE(send.ok());
+        sends[tag] = std::move(*send);
+      }
+      for (int i = 0; i < kTags; ++i) {
+        // Two orders that have little to do with each other.
+        const int tag = rank.comm.rank() == 0 ? (i * 7 + round) % kTags : kTags - 1 - i;
+        PDC_ASSERT_OK(Finish(rank.comm.Receive(received[tag].data(), kElements * sizeof(int), peer, tag)));
+        EXPECT_EQ(received[tag], std::vector<int>(kElements, 1000 * peer + 100 * round + tag));
+      }
+      for (int i = 0; i < kTags; ++i) PDC_ASSERT_OK(sends[kTags - 1 - i]->Wait(Soon()));
     }
   });
 }
