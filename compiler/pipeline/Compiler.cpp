@@ -269,6 +269,9 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
       buildKernels(module, options, programOptions.kernels, executable.cpu_features);
   if (failed(kernels) || failed(codegen::writeRankPrograms(module, programOptions, executable)))
     return failure();
+  cost::KernelOperations kernelOperations = countKernelOperations(module, programOptions.kernels);
+  for (auto &kernel : executable.kernels)
+    kernel->operations = kernelOperations[kernel->symbol];
   setIdRanges(executable, idRanges);
   executable.model = modelName;
   executable.compiler_version = kCompilerVersion;
@@ -295,7 +298,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 {},
                                 std::move(outcome),
                                 options.cluster ? *options.cluster : machine::local(options.ranks),
-                                countKernelOperations(module, programOptions.kernels)};
+                                std::move(kernelOperations)};
   std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(mesh);
   llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;

@@ -149,6 +149,8 @@ absl::Status CheckPeer(const Site& site, int ranks, Access access) {
   int peer = site.instruction.peer();
   if (peer < 0 || peer >= ranks)
     return site.Error(absl::StrCat("has peer ", peer, " in a job of ", ranks, " ranks"));
+  if (site.instruction.tag() < 0)
+    return site.Error(absl::StrCat("has tag ", site.instruction.tag(), "; tags start at 0"));
   return site.ExpectDense({access});
 }
 

@@ -30,11 +30,7 @@ using program::BufferKind;
 using program::ElementType;
 using program::Mode;
 
-struct Compilation {
-  std::string payload, error;
-};
-
-Compilation Compile(const Job& job) {
+Compilation CompileJob(const Job& job) {
   pipeline::CompileOptions options = job.options;
   options.batch = job.batch;
   options.ranks = job.ranks;
@@ -171,6 +167,8 @@ absl::Status RunRank(const Job& job, exec::Session& session, Result* result) {
 }
 
 }  // namespace
+
+Compilation Compile(const Job& job) { return CompileJob(job); }
 
 Result RunJob(const Job& job) {
   Result result;

@@ -55,6 +55,13 @@ struct Result {
 
 Result RunJob(const Job& job);
 
+// The payload of the job's executable, or why there is none.
+struct Compilation {
+  std::string payload, error;
+};
+
+Compilation Compile(const Job& job);
+
 // Largest |a - b| over the tensor, divided by the largest |b|.
 double RelativeDifference(const Tensor& a, const Tensor& b);
 

@@ -247,6 +247,14 @@ TEST(Checker, RefusesAPeerOutsideTheJob) {
   });
 }
 
+TEST(Checker, RefusesATagBelowZero) {
+  ExpectError("has tag -1; tags start at 0", [](ProgramT& program) {
+    program.instructions[kStart]->opcode = Opcode::kSend;
+    program.instructions[kStart]->peer = 1;
+    program.instructions[kStart]->tag = -1;
+  });
+}
+
 TEST(Checker, RefusesARootOutsideTheGroup) {
   ExpectError("has root 2 in a group of 2", [](ProgramT& program) {
     program.instructions[kStart]->target = "broadcast";
