@@ -8,9 +8,12 @@
 
 using namespace pdc::place;
 
+/// Before the first node.
+static const PipeDreamCut kBeginning{};
+
 double pdc::place::stageSeconds(const PipeDreamCuts &cuts, const PipeDreamModel &model,
                                 PipeDreamStage stage) {
-  PipeDreamCut from = stage.from < 0 ? PipeDreamCut{} : cuts.costs[stage.from];
+  const PipeDreamCut &from = stage.from < 0 ? kBeginning : cuts.costs[stage.from];
   const PipeDreamCut &to = cuts.costs[stage.to];
   double replicas = stage.replicas;
   double reduce =
@@ -29,17 +32,6 @@ double pdc::place::stageTransferSeconds(const PipeDreamCuts &cuts, const PipeDre
 
 namespace {
 
-/// Which numbers of devices, 0 to n.
-class Counts {
-public:
-  explicit Counts(int most) : words(most / 64 + 1) {}
-  bool has(int count) const { return words[count / 64] >> (count % 64) & 1; }
-  void add(int count) { words[count / 64] |= uint64_t{1} << (count % 64); }
-
-private:
-  std::vector<uint64_t> words;
-};
-
 /// How a cut is reached with a number of devices.
 struct Step {
   int from = -2; // -2: not reached
@@ -52,7 +44,8 @@ public:
   Reach(const PipeDreamCuts &cuts, const PipeDreamModel &model, const std::vector<int> &order, double limit)
       : cuts(cuts), model(model), order(order), limit(limit), total(cuts.costs.back().computeSeconds),
         steps(static_cast<size_t>(cuts.sets.size()) * (model.devices + 1)), leastOf(cuts.sets.size(), kNone),
-        byLeast(model.devices + 1) {
+        byLeast(model.devices + 1), words(model.devices / 64 + 1),
+        reached(static_cast<size_t>(cuts.sets.size()) * words) {
     for (const PipeDreamCut &cut : cuts.costs)
       forTransfer.push_back(devicesFor(2.0 * cut.outputBytes / model.bytesPerSecond));
   }
@@ -62,7 +55,8 @@ public:
 private:
   static constexpr int kNone = std::numeric_limits<int>::max();
   Step &at(int cut, int m) { return steps[static_cast<size_t>(cut) * (model.devices + 1) + m]; }
-  bool isReached(int cut, int m) { return at(cut, m).from != -2; }
+  bool isReached(int cut, int m) const { return reachedBy(cut)[m / 64] >> (m % 64) & 1; }
+  const uint64_t *reachedBy(int cut) const { return reached.data() + static_cast<size_t>(cut) * words; }
 
   /// The fewest devices that so many seconds keep busy for no longer than the limit each.
   int devicesFor(double seconds) const {
@@ -73,7 +67,9 @@ private:
   void set(int to, int m, Step step);
   void startAt(int to);
   void extendAll(int to);
-  void extend(int from, int to);
+  bool addsByOne(int from, int to) const;
+  void extendByOne(int from, int to);
+  void extendBySeveral(int from, int to);
   void extendWithinMemory(int from, int to);
   PipeDreamPlan trace(int devices);
 
@@ -88,6 +84,8 @@ private:
     int cut, forTransfer;
   };
   std::vector<std::vector<Near>> byLeast; // cuts by that, each list by compute
+  size_t words;
+  std::vector<uint64_t> reached; // a bit for each number of devices that a cut is reached with
   std::vector<int> forTransfer;           // replicas that the transfer over each cut needs
   int least = 0, most = 0;                // of the cut that is being reached: devices that can matter
   int full = 0;                           // every number from here to `most` is reached
@@ -100,7 +98,7 @@ bool Reach::isAllowed(PipeDreamStage stage, int behind) const {
     return true;
   // Weights and activations once for each mini-batch in flight: those of the devices behind, per replica. The
   // original has none for the last stage; its weights need memory, too.
-  PipeDreamCut from = stage.from < 0 ? PipeDreamCut{} : cuts.costs[stage.from];
+  const PipeDreamCut &from = stage.from < 0 ? kBeginning : cuts.costs[stage.from];
   const PipeDreamCut &to = cuts.costs[stage.to];
   double bytes = to.activationBytes - from.activationBytes + to.parameterBytes - from.parameterBytes;
   return bytes * std::max(1, (behind + stage.replicas - 1) / stage.replicas) <= *model.memoryBytes;
@@ -108,10 +106,20 @@ bool Reach::isAllowed(PipeDreamStage stage, int behind) const {
 
 /// From two on: more are faster. (Of r the seconds are (c + s)/r - s/r^2 with s = 4w/B: as a function of 1/r a
 /// parabola whose peak is at 1/r >= 1/2.)
+/// So the fewest are where it falls below the limit T, the larger root of T r^2 - (c + s) r + s, but for rounding.
 int Reach::fewestReplicas(int from, int to) const {
-  double compute = cuts.costs[to].computeSeconds - (from < 0 ? 0 : cuts.costs[from].computeSeconds);
-  double transfer = stageTransferSeconds(cuts, model, {from, to, 1});
-  int replicas = std::max({2, devicesFor(compute), devicesFor(transfer)});
+  double compute = cuts.costs[to].computeSeconds - cuts.costs[from].computeSeconds;
+  double reduce = 4 * (cuts.costs[to].parameterBytes - cuts.costs[from].parameterBytes) / model.bytesPerSecond;
+  double sum = compute + reduce, inner = sum * sum - 4 * limit * reduce;
+  int replicas = std::max(2, forTransfer[from]);
+  if (to + 1 != cuts.sets.size())
+    replicas = std::max(replicas, forTransfer[to]);
+  if (inner > 0) {
+    double root = (sum + std::sqrt(inner)) / (2 * limit) * (1 - 1e-9);
+    if (root > most)
+      return most + 1;
+    replicas = std::max(replicas, static_cast<int>(std::ceil(root)));
+  }
   while (replicas <= most && !isAllowed({from, to, replicas}, 0))
     ++replicas;
   return replicas;
@@ -121,6 +129,7 @@ void Reach::set(int to, int m, Step step) {
   if (m < least || m > most || isReached(to, m))
     return;
   at(to, m) = step;
+  reached[static_cast<size_t>(to) * words + m / 64] |= uint64_t{1} << (m % 64);
   leastOf[to] = std::min(leastOf[to], m);
   while (full > least && isReached(to, full - 1))
     --full;
@@ -132,16 +141,32 @@ void Reach::startAt(int to) {
       set(to, m, {-1, m});
 }
 
-void Reach::extend(int from, int to) {
-  int begin = leastOf[from];
-  // All numbers that the one replica adds one to, and all from the fewest of several on.
-  if (isAllowed({from, to, 1}, 0))
-    for (int m = std::max(begin, least - 1); m < std::min(most, full - 1); ++m)
-      if (isReached(from, m))
-        set(to, m + 1, {from, 1});
-  if (begin + 2 >= full)
+/// Whether a stage on one device would reach `to` with a number of devices that it is not reached with yet.
+bool Reach::addsByOne(int from, int to) const {
+  const uint64_t *a = reachedBy(from), *b = reachedBy(to);
+  for (int word = least / 64; word <= (full - 1) / 64; ++word) {
+    uint64_t more = (a[word] << 1 | (word ? a[word - 1] >> 63 : 0)) & ~b[word];
+    if (word == least / 64)
+      more &= ~uint64_t{0} << (least % 64);
+    if (word == full / 64)
+      more &= (uint64_t{1} << (full % 64)) - 1;
+    if (more)
+      return true;
+  }
+  return false;
+}
+
+void Reach::extendByOne(int from, int to) {
+  if (!isAllowed({from, to, 1}, 0))
     return;
-  int fewest = fewestReplicas(from, to);
+  for (int m = std::max(leastOf[from], least - 1); m < std::min(most, full - 1); ++m)
+    if (isReached(from, m))
+      set(to, m + 1, {from, 1});
+}
+
+/// All numbers from the fewest of several on.
+void Reach::extendBySeveral(int from, int to) {
+  int begin = leastOf[from], fewest = fewestReplicas(from, to);
   for (int m = full - 1; m >= std::max(least, begin + fewest); --m)
     set(to, m, {from, m - begin});
 }
@@ -172,11 +197,14 @@ void Reach::extendAll(int to) {
       }
       // One replica, or at least two.
       int replicas = std::max(toSend, near.forTransfer);
-      bool one = replicas <= 1 && share <= 1;
-      if (!one && begin + std::max(2, replicas) >= full)
+      bool one = replicas <= 1 && share <= 1 && addsByOne(near.cut, to);
+      bool several = begin + std::max({2.0, static_cast<double>(replicas), share}) < full;
+      if ((!one && !several) || !cuts.sets.isSubset(near.cut, to))
         continue;
-      if (cuts.sets.isSubset(near.cut, to))
-        extend(near.cut, to);
+      if (one)
+        extendByOne(near.cut, to);
+      if (several)
+        extendBySeveral(near.cut, to);
     }
   }
 }

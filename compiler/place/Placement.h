@@ -31,6 +31,8 @@ struct PlacedStage {
   double seconds = 0;         // of the stage for one mini-batch, replication counted
   double transferSeconds = 0; // PipeDream's model: the slower of its input's and its output's transfer
   std::string device;         // dnn-partitioning: accelerator or cpu
+  int tensor = 0;             // Piper: devices of a replica; 0: the model knows no tensor parallelism
+  std::vector<std::string> configurations; // Piper: of each node
 };
 
 struct Placement {

@@ -31,6 +31,10 @@ std::string pdc::place::toJson(const Placement &placement) {
     object["transfer_time"] = stage.transferSeconds;
     if (!stage.device.empty())
       object["device"] = stage.device;
+    if (stage.tensor) {
+      object["tensor"] = stage.tensor;
+      object["configurations"] = stage.configurations;
+    }
     root["stages"].push_back(std::move(object));
   }
   root["data_parallel"] = nullptr;
@@ -75,6 +79,8 @@ std::string pdc::place::toTable(const Placement &placement) {
     text += format("%5zu  %8d  %8.3f ms  %8.3f ms  ", i, stage.replicas, 1e3 * stage.seconds,
                    1e3 * stage.transferSeconds);
     text += abridged(stage.nodes) + (stage.device == "cpu" ? "  (CPU)" : "");
+    if (stage.tensor)
+      text += "  (tensor " + std::to_string(stage.tensor) + ")";
     text += "\n";
   }
   return text;

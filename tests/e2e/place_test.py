@@ -43,6 +43,18 @@ class Place(EndToEndTest):
         self.assertEqual([s["nodes"] for s in plan["stages"]], [[0, 1], [2, 3]])
         self.assertIsNone(plan["data_parallel"])
 
+    def test_a_graph_of_piper(self):
+        def layer(seconds, before=(), after=()):
+            return {"id": "vanilla", "timePerSample": seconds, "parameterSize": 0, "memoryUsageA": 1, "memoryUsageB": 0,
+                    "syncTimeFw": {str(i): 5 for i in before}, "syncTimeBw": {str(i): 5 for i in after}}
+        graph = {"maxMemoryPerDevice": 100, "maxDevices": 3, "maxBatchSize": 2, "bandwidth": 100,
+                 "nodes": [{"id": 0, "TMPCs": {"1": [layer(8, after=[1])], "2": [layer(4, after=[1])]}},
+                           {"id": 1, "TMPCs": {"1": [layer(4, before=[0])]}}],
+                 "edges": [{"sourceId": 0, "destId": 1, "communicationCost": 5}]}
+        plan = json.loads(self.place(json.dumps(graph), "--format=piper", "--cost-model=piper"))
+        self.assertAlmostEqual(plan["bottleneck"], 4.2, places=12)  # 10 bytes there and back at 100 bytes a second
+        self.assertEqual([(s["nodes"], s["replicas"], s["tensor"]) for s in plan["stages"]], [([0], 1, 2), ([1], 1, 1)])
+
     def test_a_table_for_people(self):
         table = self.place(PROFILE, "--format=pipedream", "--devices=4", "--table")
         self.assertIn("bottleneck        30.000000 ms", table)

@@ -3,6 +3,7 @@
 #include "CLI/CLI.hpp"
 #include "compiler/place/DnnPartitioningGraph.h"
 #include "compiler/place/PipeDreamProfile.h"
+#include "compiler/place/PiperGraph.h"
 #include "compiler/place/PlacementReport.h"
 #include "tools/pdc/Commands.h"
 #include "llvm/Support/FileSystem.h"
@@ -24,6 +25,8 @@ struct Arguments {
 place::Placement plan(const std::string &text, const Arguments &arguments) {
   if (arguments.format == "pipedream")
     return place::placePipeDream(place::parsePipeDreamProfile(text), arguments.options);
+  if (arguments.format == "piper")
+    return place::placePiper(place::parsePiperGraph(text), arguments.options);
   return place::placeDnnPartitioning(place::parseDnnPartitioningGraph(text), arguments.options);
 }
 
@@ -32,7 +35,7 @@ int placeGraph(const Arguments &arguments) {
     return fail("--cost-model=" + arguments.costModel + " needs what a graph of --format=" +
                 arguments.format + " does not have; its own model is " + arguments.format);
   if (arguments.format != "pipedream") {
-    if (arguments.options.bytesPerSecond)
+    if (arguments.options.bytesPerSecond && arguments.format != "piper")
       return fail("--bandwidth is of no use with --format=" + arguments.format +
                   ": the graph itself says how long transfers take");
     if (arguments.options.fewerDevices)
@@ -72,16 +75,16 @@ void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
   CLI::App *place =
       app.add_subcommand("place", "Plans a published profile graph under its published cost model");
   place->add_option("GRAPH", a.graph, "The graph; - is standard input")->required();
-  place->add_option("--format", a.format, "What the graph is: pipedream (text), dnn-partitioning (JSON)")
+  place->add_option("--format", a.format, "What the graph is: pipedream (text), dnn-partitioning (JSON), piper (JSON)")
       ->required()
-      ->check(CLI::IsMember({"pipedream", "dnn-partitioning"}));
+      ->check(CLI::IsMember({"pipedream", "dnn-partitioning", "piper"}));
   place
       ->add_option("--devices", a.options.devices,
-                   "Devices; dnn-partitioning: accelerators, as the graph says")
+                   "Devices; dnn-partitioning (accelerators) and piper: as the graph says")
       ->check(CLI::Range(1, 4096));
   place
       ->add_option("--bandwidth", a.options.bytesPerSecond,
-                   "Bytes a second of a device's link (pipedream; 1e9)")
+                   "Bytes a second of a device's link (pipedream: 1e9; piper: as the graph says)")
       ->check([](const std::string &text) {
         double value = std::strtod(text.c_str(), nullptr);
         return value > 0 && std::isfinite(value)
@@ -91,7 +94,7 @@ void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
   place->add_option("--memory-limit", a.options.memoryBytes, "Bytes of a device")
       ->check(CLI::NonNegativeNumber);
   place->add_option("--cost-model", a.costModel, "The model of that format, the default")
-      ->check(CLI::IsMember({"pipedream", "dnn-partitioning"}));
+      ->check(CLI::IsMember({"pipedream", "dnn-partitioning", "piper"}));
   place->add_flag("--fewer-devices", a.options.fewerDevices, "A plan may leave devices idle (pipedream)");
   place
       ->add_option(
