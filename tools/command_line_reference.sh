@@ -30,6 +30,7 @@ section "pdc plan" "$pdc" plan --help
 section "pdc compare" "$pdc" compare --help
 section "pdc profile" "$pdc" profile --help
 section "pdc place" "$pdc" place --help
+section "pdc simulate" "$pdc" simulate --help
 section "An executable" ./mlp --help
 for command in train eval infer bench verify; do
   section "An executable: $command" ./mlp "$command" --help

@@ -1,7 +1,7 @@
 //===- Report.cpp - the plan of an executable, as JSON --------------------===//
 
 #include "compiler/plan/Report.h"
-#include "compiler/cost/StepEstimate.h"
+#include "compiler/simulate/ClusterCosts.h"
 #include "runtime/program/view.h"
 #include <algorithm>
 #include <limits>
@@ -130,6 +130,23 @@ json::Array collectivesOf(const ProgramT &program) {
   return rows;
 }
 
+/// Of a step of one rank, by kind: bytes of operands.
+json::Object commBytesOf(const ProgramT &program) {
+  std::map<std::string, int64_t> bytes;
+  for (const auto &instruction : program.instructions) {
+    bool isMessage = instruction->opcode == Opcode::kSend || instruction->opcode == Opcode::kReceive;
+    if (isMessage || instruction->opcode == Opcode::kCollectiveStart)
+      for (const auto &operand : instruction->operands)
+        bytes[isMessage ? "p2p" : instruction->target] +=
+            ElementCount(operand->shape) * ElementBytes(operand->element_type);
+  }
+  json::Object result;
+  for (StringRef kind : kCollectives)
+    result[kind] = bytes[kind.str()];
+  result["p2p"] = bytes["p2p"];
+  return result;
+}
+
 json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
   json::Array rows;
   for (const plan::LayoutRow &layout : layouts) {
@@ -177,16 +194,12 @@ json::Object plan::buildReport(const ReportInput &input) {
   const ExecutableT &executable = input.executable;
   auto costs = cantFail(cost::makeCostModel("native", input.cluster, executable.threads));
 
-  // Ranks that run the same program have the same numbers; the slowest tells the step time.
-  cost::StepEstimate slowest;
+  std::vector<const ProgramT *> programs(executable.rank_programs.size());
   json::Array peakMemory, memory, stages;
   json::Array ranks;
   for (const auto &rank : executable.rank_programs) {
     const ProgramT &program = mainProgram(executable, *rank);
-    cost::StepEstimate estimate =
-        cost::estimateStep(program, rank->rank, input.cluster, *costs, input.kernelOperations);
-    if (estimate.stepSeconds > slowest.stepSeconds)
-      slowest = estimate;
+    programs[rank->rank] = &program;
     peakMemory.push_back(static_cast<int64_t>(program.private_bytes + program.shared_bytes));
     json::Object row = memoryOf(program);
     row["rank"] = rank->rank;
@@ -196,10 +209,13 @@ json::Object plan::buildReport(const ReportInput &input) {
   }
   const ProgramT &first = mainProgram(executable, *executable.rank_programs.front());
 
-  json::Object commBytes;
-  for (StringRef kind : kCollectives)
-    commBytes[kind] = slowest.commBytes[kind.str()];
-  commBytes["p2p"] = slowest.commBytes["p2p"];
+  // All ranks against each other: a rank also waits for others. The one that ends last tells what the step takes.
+  simulate::RankSimulation step = simulate::simulateRanks(
+      programs, simulate::costsOnCluster(input.cluster, *costs, input.kernelOperations));
+  auto slowest = std::max_element(step.ranks.begin(), step.ranks.end(), [](const auto &a, const auto &b) {
+    return a.endSeconds < b.endSeconds;
+  });
+  json::Object commBytes = commBytesOf(*programs[slowest - step.ranks.begin()]);
 
   json::Array decisions;
   for (const Decision &decision : input.search ? input.search->decisions : std::vector<Decision>())
@@ -210,7 +226,7 @@ json::Object plan::buildReport(const ReportInput &input) {
   json::Array layers;
   stages.push_back(json::Object{{"ranks", std::move(ranks)},
                                 {"layers", json::Array{"all"}},
-                                {"time", slowest.stepSeconds},
+                                {"time", step.seconds},
                                 {"memory", static_cast<int64_t>(first.private_bytes + first.shared_bytes)}});
 
   const plan::ParallelSpec &parallel = input.parallel;
@@ -228,10 +244,10 @@ json::Object plan::buildReport(const ReportInput &input) {
                                                 {"zero", parallel.zero},
                                                 {"micro_batches", 1},
                                                 {"schedule", "none"}}},
-                      {"predicted", json::Object{{"step_time", slowest.stepSeconds},
-                                                 {"compute_time", slowest.computeSeconds},
-                                                 {"exposed_comm_time", slowest.exposedCommunicationSeconds},
-                                                 {"bubble_fraction", 0.0},
+                      {"predicted", json::Object{{"step_time", step.seconds},
+                                                 {"compute_time", slowest->busySeconds},
+                                                 {"exposed_comm_time", slowest->exposedSeconds},
+                                                 {"bubble_fraction", step.bubbleFraction()},
                                                  {"peak_memory", std::move(peakMemory)},
                                                  {"comm_bytes", std::move(commBytes)}}},
                       {"search", searchOf(input.search)},

@@ -51,7 +51,7 @@ class CompilerRefuses(EndToEndTest):
         self.refuse_model("--batch=4", "--cluster=lassen:nodes=1", "--ranks=5", says="4 devices, too few for 5 ranks")
 
     def test_commands_to_come(self):
-        for command in (["simulate", "exe", "--cluster=c"], ["import", "model.onnx", "-o", "m.mlir"],
+        for command in (["import", "model.onnx", "-o", "m.mlir"],
                         ["plan", model("bytes"), "--format=html"]):
             with self.subTest(command=command):
                 self.refuse_pdc(*command, says="not supported yet")

@@ -30,6 +30,8 @@ void addCompareCommand(CLI::App &app, Action &action);
 void addProfileCommand(CLI::App &app, Action &action);
 /// pdc place GRAPH --format=...
 void addPlaceCommand(CLI::App &app, Action &action);
+/// pdc simulate EXE|PLAN --cluster=FILE
+void addSimulateCommand(CLI::App &app, Action &action);
 /// Commands of the interface that this version answers with "not supported yet".
 void addCommandsToCome(CLI::App &app, Action &action);
 

@@ -74,8 +74,7 @@ void pdc::tool::addPlanCommand(CLI::App &app, Action &action) {
 }
 
 void pdc::tool::addCommandsToCome(CLI::App &app, Action &action) {
-  for (const auto &[name, description] : {std::pair("simulate", "Runs a plan on a described cluster, in simulation"),
-                                          {"import", "Models of other formats"}}) {
+  for (const auto &[name, description] : {std::pair("import", "Models of other formats")}) {
     CLI::App *command = app.add_subcommand(name, std::string(description) + " (not supported yet)");
     command->allow_extras();
     std::string message = std::string("pdc ") + name + " is not supported yet";

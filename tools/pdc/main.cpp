@@ -34,6 +34,7 @@ int main(int argc, char **argv) {
   addCompareCommand(app, action);
   addProfileCommand(app, action);
   addPlaceCommand(app, action);
+  addSimulateCommand(app, action);
   addCommandsToCome(app, action);
 
   try {

@@ -1,0 +1,112 @@
+//===- ClusterCosts.cpp - what rank programs take on a cluster ------------===//
+
+#include "compiler/simulate/ClusterCosts.h"
+#include "runtime/program/view.h"
+#include <map>
+#include <memory>
+#include <tuple>
+
+using namespace pdc;
+using namespace pdc::simulate;
+using program::InstructionT;
+using program::Opcode;
+using program::ProgramT;
+
+namespace {
+
+/// Ranks mostly run the same instructions: each is asked for once.
+class Costs {
+public:
+  Costs(const machine::Cluster &cluster, const cost::CostModel &model, const cost::KernelOperations &kernels)
+      : cluster(cluster), model(model), kernels(kernels), levels(cluster.levels()), blocks(cluster.blockSizes()) {}
+
+  double compute(int rank, const ProgramT &program, const InstructionT &instruction) {
+    auto [found, isNew] = computeSeconds.try_emplace({&instruction, cluster.nodeOf(rank)}, 0.0);
+    if (isNew)
+      found->second = model.opSeconds(
+          cost::workOf(instruction, kernels, static_cast<double>(program.private_bytes + program.shared_bytes)),
+          rank);
+    return found->second;
+  }
+
+  double communicate(int rank, const ProgramT &program, const InstructionT &instruction) {
+    bool isCollective = instruction.opcode == Opcode::kCollectiveStart;
+    auto [found, isNew] = communicationSeconds.try_emplace({&instruction, isCollective ? -1 : rank}, 0.0);
+    if (isNew)
+      found->second = isCollective
+                          ? cost::communicationSeconds(instruction, program, rank, cluster, model)
+                          : cost::p2pSeconds(cluster, bytesOf(instruction), rank, instruction.peer);
+    return found->second;
+  }
+
+  std::vector<int64_t> links(const std::vector<int> &ranks, bool isMessage) const {
+    if (!isMessage)
+      return {};
+    size_t level = 0;
+    while (level + 1 < levels.size() && ranks[0] / blocks[level + 1] != ranks[1] / blocks[level + 1])
+      ++level;
+    int64_t sender = ranks[0] / blocks[level], receiver = ranks[1] / blocks[level];
+    switch (levels[level].sharing) {
+    case machine::Sharing::PerDevice:
+      if (levels[level].fullDuplex)
+        return {};
+      return {link(level, ranks[0], 0), link(level, ranks[1], 0)};
+    case machine::Sharing::PerMember:
+      return {link(level, sender, 0), link(level, receiver, levels[level].fullDuplex ? 1 : 0)};
+    case machine::Sharing::Bus:
+      return {link(level, ranks[0] / blocks[level + 1], 0)};
+    }
+    return {};
+  }
+
+private:
+  static double bytesOf(const InstructionT &instruction) {
+    const program::OperandT &memory = *instruction.operands.front();
+    return static_cast<double>(program::ElementCount(memory.shape) * program::ElementBytes(memory.element_type));
+  }
+
+  /// A number for each link: its level, whose it is, and its direction.
+  int64_t link(size_t level, int64_t owner, int64_t direction) const {
+    return (owner * 2 + direction) * static_cast<int64_t>(levels.size()) + static_cast<int64_t>(level);
+  }
+
+  const machine::Cluster &cluster;
+  const cost::CostModel &model;
+  const cost::KernelOperations &kernels;
+  const std::vector<machine::LinkLevel> levels;
+  const std::vector<int64_t> blocks;
+  std::map<std::pair<const InstructionT *, int64_t>, double> computeSeconds;    // instruction, node
+  std::map<std::pair<const InstructionT *, int>, double> communicationSeconds; // instruction, rank of a message
+};
+
+} // namespace
+
+StepCosts pdc::simulate::costsOnCluster(const machine::Cluster &cluster, const cost::CostModel &model,
+                                        const cost::KernelOperations &kernels) {
+  auto costs = std::make_shared<Costs>(cluster, model, kernels);
+  StepCosts result;
+  result.compute = [costs](int rank, const ProgramT &program, const InstructionT &instruction) {
+    return costs->compute(rank, program, instruction);
+  };
+  result.communicate = [costs](int rank, const ProgramT &program, const InstructionT &instruction) {
+    return costs->communicate(rank, program, instruction);
+  };
+  result.links = [costs](const std::vector<int> &ranks, bool isMessage) {
+    return costs->links(ranks, isMessage);
+  };
+  result.ownShare = 1 - cluster.overlap;
+  return result;
+}
+
+std::vector<const ProgramT *> pdc::simulate::programsOf(const program::ExecutableT &executable,
+                                                        program::Mode mode) {
+  std::vector<const ProgramT *> programs(executable.rank_programs.size());
+  for (const auto &entry : executable.rank_programs) {
+    for (uint32_t index : entry->programs)
+      if (executable.programs[index]->mode == mode)
+        programs[entry->rank] = executable.programs[index].get();
+    if (!programs[entry->rank])
+      return {};
+  }
+  return programs;
+}
