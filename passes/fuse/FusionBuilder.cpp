@@ -1,6 +1,7 @@
 //===- FusionBuilder.cpp - groups as nn.fusion ops ------------------------===//
 
 #include "passes/fuse/FusionBuilder.h"
+#include "dialects/nn/Analysis/IterationSpace.h"
 #include "dialects/nn/IR/NN.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/fuse/FusionPlan.h"
@@ -79,6 +80,10 @@ void FusionBuilder::build(int index) {
   }
   FusionGroup needed = group;
   llvm::erase_if(needed.ops, [&](Operation *op) { return !live.contains(op); });
+  // An op whose value is computed again elsewhere may be all that makes its neighbours one loop nest.
+  std::string reason;
+  if (failed(nn::getIterationSpace(needed.ops, reason)))
+    needed.ops = group.ops;
   SmallVector<Value> operands(plan.operandsOf(needed).getArrayRef());
   OpBuilder builder(block.getTerminator());
   SmallVector<Location> locations;

@@ -138,3 +138,29 @@ nn.step "train" @loss_and_gradient(
   %loss = nn.mul %sum, %scale : (tensor<f32>, tensor<f32>) -> tensor<f32>
   nn.return %loss, %dlogits : tensor<f32>, tensor<7x10xf32>
 }
+
+// -----
+
+// %scaled is computed again in the second kernel. In the first nothing needs it, but it makes the rows of %sum and of %y
+// the same loop, so it stays.
+// CHECK-LABEL: nn.step "infer" @link_between_loops
+// CHECK: nn.linear
+// CHECK: nn.fusion({{.*}}) -> (tensor<8x1xf32>, tensor<8x8xf32>)
+// CHECK: nn.reduce_sum
+// CHECK: nn.mul
+// CHECK: nn.add
+// CHECK: nn.fusion({{.*}}) -> tensor<8xf32>
+// CHECK: nn.mul
+// CHECK: nn.mul
+// CHECK: nn.reduce_sum
+nn.step "infer" @link_between_loops(%x: tensor<8x8xf32> {nn.role = "input"}, %w: tensor<8x8xf32> {nn.role = "input"})
+    -> (y: tensor<8x8xf32> {nn.role = "output"}, z: tensor<8xf32> {nn.role = "output"}) {
+  %0 = nn.mul %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %sum = nn.reduce_sum %x {axes = array<i64: 1>, keep_dims} : (tensor<8x8xf32>) -> tensor<8x1xf32>
+  %1 = nn.linear %w, %0 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %scaled = nn.mul %x, %sum : (tensor<8x8xf32>, tensor<8x1xf32>) -> tensor<8x8xf32>
+  %y = nn.add %0, %1 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = nn.mul %1, %scaled : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %z = nn.reduce_sum %2 {axes = array<i64: 0>} : (tensor<8x8xf32>) -> tensor<8xf32>
+  nn.return %y, %z : tensor<8x8xf32>, tensor<8xf32>
+}
