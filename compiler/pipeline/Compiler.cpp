@@ -166,6 +166,7 @@ FailureOr<std::string> buildKernels(ModuleOp module, const CompileOptions &optio
                                     std::string &cpuFeatures) {
   codegen::CodegenOptions codegenOptions;
   codegenOptions.cpu = options.cpu;
+  codegenOptions.optimizationLevel = options.kernelOptimization;
   codegen::KernelLibraryBuilder builder(module.getContext(), codegenOptions);
   for (auto define : module.getOps<rt::DefineOp>()) {
     auto fusions = define.getBody().getOps<nn::FusionOp>();

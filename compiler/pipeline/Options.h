@@ -56,7 +56,8 @@ struct CompileOptions {
   int64_t memoryLimitBytes = 0;     // per rank; 0: none
   int threads = 1;                  // per rank
 
-  std::string cpu = "host"; // LLVM's name of the processor that kernels are made for
+  std::string cpu = "host";   // LLVM's name of the processor that kernels are made for
+  int kernelOptimization = 3; // 0 to 3, as -O: less compiles faster, for tests of many plans
 
   /// Bytes of workspace that a library call needs, or why the call cannot be made; asked of the runtime's kernels.
   /// Empty: none are planned.

@@ -12,6 +12,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "passes/layouts/OpLayouts.h"
 #include "passes/layouts/Reshard.h"
+#include "passes/layouts/SplitByParts.h"
 
 namespace pdc::numerics {
 namespace {
@@ -83,6 +84,8 @@ class Planner {
   // Nothing: whole operands and results.
   virtual std::optional<OpLayouts> ChooseOp(nn::ShardableOpInterface op) = 0;
   virtual LayoutAttr ChooseResult(const ArgumentInfo& info, mlir::Value result) = 0;
+  // Layouts by which the op is split by its parts; nothing: it is not.
+  virtual std::optional<OpLayouts> ChooseParts(nn::ShardableOpInterface) { return std::nullopt; }
 
   bool Fits(LayoutAttr layout, mlir::Value value) { return passes::checkFits(layout, ShapeOf(value), mesh_).empty(); }
 
@@ -130,13 +133,25 @@ class Planner {
   void PlaceOp(mlir::Operation* op) {
     auto shardable = mlir::dyn_cast<nn::ShardableOpInterface>(op);
     std::optional<OpLayouts> layouts;
-    if (shardable && op->getNumOperands() > 0) layouts = ChooseOp(shardable);
     b_.setInsertionPoint(op);
+    if (shardable && op->getNumOperands() > 0) {
+      if (std::optional<OpLayouts> parts = ChooseParts(shardable)) return PlaceParts(shardable, *parts);
+      layouts = ChooseOp(shardable);
+    }
     for (mlir::OpOperand& operand : op->getOpOperands())
       Reshard(operand, layouts ? layouts->operands[operand.getOperandNumber()] : Whole(operand.get()));
     if (!layouts) return;
     llvm::SmallVector<mlir::Attribute> results(layouts->results.begin(), layouts->results.end());
     op->setAttr(dist::kLayoutsAttr, b_.getArrayAttr(results));
+  }
+
+  void PlaceParts(nn::ShardableOpInterface op, const OpLayouts& wanted) {
+    mlir::FailureOr<llvm::SmallVector<LayoutAttr>> operands = passes::partsOperandLayouts(op, wanted);
+    if (mlir::succeeded(operands))
+      for (mlir::OpOperand& operand : op->getOpOperands()) Reshard(operand, (*operands)[operand.getOperandNumber()]);
+    std::string name = op->getName().getStringRef().str();
+    if (mlir::failed(operands) || mlir::failed(passes::splitByParts(op, wanted, mesh_)))
+      error_ += "the parts of " + name + " cannot be split as was asked\n";
   }
 
   void Reshard(mlir::OpOperand& operand, LayoutAttr wanted) {
@@ -253,6 +268,24 @@ class RandomPlanner final : public Planner {
     return Complete(op, Unknown(op));
   }
 
+  std::optional<OpLayouts> ChooseParts(nn::ShardableOpInterface op) override {
+    nn::ShardingRule rule = op.getShardingRule();
+    auto is_decomposed = [](const nn::Factor& factor) { return factor.kind == nn::FactorKind::Decomposed; };
+    if (llvm::none_of(rule.factors, is_decomposed) || Below(2) == 0) return std::nullopt;
+    Silence silence(context());
+    for (int attempt = 0; attempt < 6; ++attempt) {
+      OpLayouts wanted = SplitAtRandom(op, /*keep_partial=*/false);
+      if (!passes::needsParts(op, wanted)) continue;
+      mlir::FailureOr<llvm::SmallVector<LayoutAttr>> operands = passes::partsOperandLayouts(op, wanted);
+      if (mlir::failed(operands)) continue;
+      auto fits = [&](auto pair) { return Fits(std::get<0>(pair), std::get<1>(pair)); };
+      if (llvm::all_of(llvm::zip(*operands, op->getOperands()), fits) &&
+          mlir::succeeded(passes::describeSplitByParts(op, wanted, mesh())))
+        return wanted;
+    }
+    return std::nullopt;
+  }
+
   OpLayouts SplitAtRandom(nn::ShardableOpInterface op, bool keep_partial) {
     nn::ShardingRule rule = op.getShardingRule();
     std::vector<std::vector<std::string>> axes(rule.factors.size());
@@ -261,7 +294,8 @@ class RandomPlanner final : public Planner {
       size_t factor = Below(rule.factors.size());
       nn::FactorKind kind = rule.factors[factor].kind;
       if (kind == nn::FactorKind::Replicated || rule.factors[factor].size == 1) continue;
-      axes[factor].push_back(AxisName(axis));
+      auto place = axes[factor].begin() + static_cast<ptrdiff_t>(Below(axes[factor].size() + 1));
+      axes[factor].insert(place, AxisName(axis));
     }
     OpLayouts known = Unknown(op);
     for (auto [i, dims] : llvm::enumerate(rule.operands)) {
@@ -302,6 +336,14 @@ int64_t MeshShape::ranks() const {
 
 Plan FollowingPlan(MeshShape mesh, std::function<DimAxes(const ArgumentInfo&)> layout) {
   return [=](mlir::ModuleOp module) { return FollowingPlanner(module, mesh, layout).Run(); };
+}
+
+Plan OfTrainingOnly(Plan plan) {
+  return [=](mlir::ModuleOp module) {
+    for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))
+      if (step.getKind() != "train") step.erase();
+    return plan(module);
+  };
 }
 
 Plan RandomPlan(MeshShape mesh, uint64_t seed) {

@@ -39,9 +39,13 @@ using Plan = std::function<std::string(mlir::ModuleOp)>;
 // resharded.
 Plan FollowingPlan(MeshShape mesh, std::function<DimAxes(const ArgumentInfo&)> layout);
 
-// Random layouts of arguments; for each op a random choice of loops that are split over the mesh's axes; partial sums
-// stay unreduced at random where an op can work on them.
+// Random layouts of arguments; for each op a random choice of loops that are split over the mesh's axes, loops of
+// windows among them, and through its parts where it must be; partial sums stay unreduced at random where an op can
+// work on them.
 Plan RandomPlan(MeshShape mesh, uint64_t seed);
+
+// The plan of the training step; the steps beside it, which take most of the time to compile, are dropped.
+Plan OfTrainingOnly(Plan plan);
 
 }  // namespace pdc::numerics
 
