@@ -4,6 +4,7 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
 #include "mlir/IR/Builders.h"
+#include "passes/bucket/CombineMoves.h"
 
 namespace pdc::passes {
 #define GEN_PASS_DEF_BUCKETPASS
@@ -28,7 +29,6 @@ struct Kind {
   bool operator==(const Kind &) const = default;
 };
 
-/// Gradients that stay split are reduce-scattered each by itself: parts of several would not follow each other.
 bool reduces(Operation *op) { return isa<dist::AllReduceOp, dist::ReduceScatterOp>(op); }
 
 struct Bucket {
@@ -151,12 +151,16 @@ struct BucketAllReduces : passes::impl::BucketPassBase<BucketAllReduces> {
   using BucketPassBase::BucketPassBase;
 
   void runOnOperation() override {
-    if (bytes < 1) {
-      getOperation().emitError() << "expected a bucket of at least one byte, found bytes=" << bytes;
+    if (bytes < 1 || smallBytes < 0) {
+      getOperation().emitError() << "expected a bucket of at least one byte, and small ones of none or more, found bytes="
+                                 << bytes << " small-bytes=" << smallBytes;
       return signalPassFailure();
     }
-    for (nn::StepOp step : getOperation().getOps<nn::StepOp>())
-      Bucketing(step.getBody().front(), bytes).run();
+    for (nn::StepOp step : getOperation().getOps<nn::StepOp>()) {
+      Block &block = step.getBody().front();
+      Bucketing(block, bytes).run();
+      passes::combineMoves(block, smallBytes, bytes);
+    }
   }
 };
 
