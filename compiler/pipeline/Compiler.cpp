@@ -5,6 +5,7 @@
 #include "compiler/codegen/program/RankPrograms.h"
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/machine/ir/ClusterAttr.h"
+#include "compiler/pipeline/FitMemory.h"
 #include "compiler/pipeline/IdLimits.h"
 #include "compiler/pipeline/KernelOperations.h"
 #include "compiler/pipeline/Layouts.h"
@@ -182,20 +183,32 @@ FailureOr<std::string> buildKernels(ModuleOp module, const CompileOptions &optio
   return builder.build();
 }
 
-/// Fails where a rank needs more than it may use, with the figures.
-LogicalResult checkMemoryLimit(ModuleOp module, const CompileOptions &options,
-                               const program::ExecutableT &executable) {
-  if (options.memoryLimitBytes == 0)
-    return success();
-  for (const auto &program : executable.programs) {
-    int64_t bytes = static_cast<int64_t>(program->private_bytes + program->shared_bytes);
-    if (bytes > options.memoryLimitBytes)
-      return (*module.getOps<rt::ProgramOp>().begin()).emitError("the plan does not fit: a rank needs ")
-             << bytes << " bytes for '" << StringRef(program::ModeName(program->mode)) << "', "
-             << bytes - options.memoryLimitBytes << " more than --memory-limit=" << options.memoryLimitBytes
-             << "; lower --batch, or use more ranks";
+/// What the report says of a plan, and what the rt form does not have any more.
+struct PlanFacts {
+  std::vector<plan::LayoutRow> layouts;
+  std::pair<std::vector<std::string>, std::vector<int64_t>> mesh;
+  plan::ParallelSpec parallel;
+  std::string text;      // where it is kept
+  std::string modelName;
+};
+
+PlanFacts collectFacts(ModuleOp module, const CompileOptions &options, const DimensionNames &names,
+                       const Outcome &outcome) {
+  PlanFacts facts;
+  facts.layouts = collectLayouts(module, names);
+  facts.mesh = collectMesh(module);
+  facts.parallel = outcome ? outcome->parallel : options.parallel;
+  if (!options.plan.empty()) {
+    // Only its layouts say how a plan that was read is parallel.
+    facts.parallel.isSearched = true;
+    facts.parallel =
+        plan::describeParallelism(*module.getOps<nn::StepOp>().begin(), facts.parallel, options.ranks);
   }
-  return success();
+  if (options.keepsPlan)
+    llvm::raw_string_ostream(facts.text) << module;
+  auto name = module->getAttrOfType<StringAttr>("nn.model_name");
+  facts.modelName = name ? name.str() : "model";
+  return facts;
 }
 
 std::string_view view(const std::string &text) { return {text.data(), text.size()}; }
@@ -245,23 +258,18 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
     return failure();
   DimensionNames names = collectDimensionNames(module);
   std::map<std::string, nn::IdRange> idRanges = collectIdRanges(module);
-  if (failed(runBetween(module, options, std::max(done, Phase::Specialized), Phase::Plan, outcome)))
+  PlanFacts facts;
+  done = std::max(done, Phase::Specialized);
+  // What the plan is made of does not depend on it.
+  if (failed(runBetween(module, options, done, Phase::Step, outcome)))
     return failure();
-  std::vector<plan::LayoutRow> layouts = collectLayouts(module, names);
-  auto mesh = collectMesh(module);
-  plan::ParallelSpec parallel = outcome ? outcome->parallel : options.parallel;
-  if (!options.plan.empty()) {
-    // Only its layouts say how a plan that was read is parallel.
-    parallel.isSearched = true;
-    parallel = plan::describeParallelism(*module.getOps<nn::StepOp>().begin(), parallel, options.ranks);
-  }
-  std::string planText;
-  if (options.keepsPlan)
-    llvm::raw_string_ostream(planText) << module;
-  std::string modelName = "model";
-  if (auto name = module->getAttrOfType<StringAttr>("nn.model_name"))
-    modelName = name.str();
-  if (failed(runBetween(module, options, std::max(done, Phase::Plan), Phase::Rt, outcome)))
+  auto planAndLower = [&](const CompileOptions &tried, Outcome &found) {
+    if (failed(runBetween(module, tried, std::max(done, Phase::Step), Phase::Plan, found)))
+      return failure();
+    facts = collectFacts(module, options, names, found);
+    return runBetween(module, tried, std::max(done, Phase::Plan), Phase::Rt, found);
+  };
+  if (failed(planWithinMemory(module, options, outcome, planAndLower)))
     return failure();
 
   program::ExecutableT executable;
@@ -274,14 +282,12 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
   for (auto &kernel : executable.kernels)
     kernel->operations = kernelOperations[kernel->symbol];
   setIdRanges(executable, idRanges);
-  executable.model = modelName;
+  executable.model = facts.modelName;
   executable.compiler_version = kCompilerVersion;
   executable.threads = options.threads;
   executable.precision = options.precision;
   executable.optimizer = options.mode == Mode::Train ? options.optimizer : "";
   executable.tokens_per_sample = tokensPerSample(executable);
-  if (failed(checkMemoryLimit(module, options, executable)))
-    return failure();
 
   std::string programs = program::WriteExecutable(executable);
   auto table = program::ReadExecutable(view(programs));
@@ -292,18 +298,18 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
 
   int64_t batch = executable.programs.front()->batch;
   plan::ReportInput reportInput{executable,
-                                parallel,
+                                facts.parallel,
                                 batch,
-                                std::move(layouts),
+                                std::move(facts.layouts),
                                 {},
                                 {},
                                 std::move(outcome),
                                 options.cluster ? *options.cluster : machine::local(options.ranks),
                                 std::move(kernelOperations)};
-  std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(mesh);
+  std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(facts.mesh);
   llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;
-  compiled.plan = std::move(planText);
+  compiled.plan = std::move(facts.text);
   compiled.report = llvm::formatv("{0:2}", llvm::json::Value(std::move(report)));
   compiled.payload = program::WritePayload({{program::kProgramSection, view(programs)},
                                             {program::kKernelsSection, view(*kernels)},

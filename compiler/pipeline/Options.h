@@ -54,6 +54,8 @@ struct CompileOptions {
 
   int64_t bucketBytes = 25'000'000; // gradient buckets, as PyTorch DDP's default
   int64_t memoryLimitBytes = 0;     // per rank; 0: none
+  std::optional<int64_t> searchLimitBytes; // what the search may count, where that is not memoryLimitBytes
+  bool takesClosest = false;               // where nothing fits by its count: the plan that needs least
   int threads = 1;                  // per rank
 
   std::string cpu = "host";   // LLVM's name of the processor that kernels are made for

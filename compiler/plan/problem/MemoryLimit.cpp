@@ -27,7 +27,8 @@ public:
     keep(smallest.choices);
     bisect(fastest.total, smallest.total);
     for (uint32_t frontSize : {4u, 32u, limits.frontSize, limits.frontSize})
-      if (bound < solution.seconds && !closeGap(std::min(frontSize, limits.frontSize)))
+      if (bound < std::min(solution.seconds, limits.usefulSeconds) &&
+          !closeGap(std::min(frontSize, limits.frontSize)))
         break;
     bool isExact = bound >= solution.seconds;
     solution.proof = isExact ? Proof::exact : Proof::bound;
@@ -91,6 +92,8 @@ private:
       PricedPlan plan = searchAtPrice(problem, adjacency, domains, pricing, limits, solution.statistics);
       raiseBound(tried, plan.lowerBound);
       keep(plan.choices);
+      if (bound >= limits.usefulSeconds)
+        return;
       double both = pricing.cost(fast.seconds, fast.bytes);
       if (pricing.cost(plan.total.seconds, plan.total.bytes) >= both * (1 - 1e-12))
         return;

@@ -28,9 +28,12 @@ Solution pdc::plan::solve(const Problem &problem, const SearchLimits &limits) {
   solution.proof = plan.isExact ? Proof::exact : Proof::bound;
   if (!plan.isPossible)
     return solution;
-  if (problem.memoryLimitBytes && plan.total.bytes > *problem.memoryLimitBytes)
+  bool isOver = problem.memoryLimitBytes && plan.total.bytes > *problem.memoryLimitBytes;
+  if (isOver && plan.lowerBound < limits.usefulSeconds)
     return solveWithMemoryLimit(problem, adjacency, domains, plan, limits, solution.statistics);
-  solution.status = SolutionStatus::found;
+  solution.status = isOver ? SolutionStatus::overMemory : SolutionStatus::found;
+  if (isOver)
+    solution.proof = Proof::bound;
   solution.choices = std::move(plan.choices);
   solution.seconds = plan.total.seconds;
   solution.bytes = plan.total.bytes;

@@ -3,6 +3,7 @@
 #include "compiler/plan/search/LayoutSearch.h"
 #include "compiler/plan/search/ApplyLayouts.h"
 #include "compiler/plan/search/Explain.h"
+#include "compiler/plan/search/Followers.h"
 #include "compiler/plan/search/SearchSpace.h"
 #include <chrono>
 #include <memory>
@@ -44,10 +45,11 @@ public:
       return failure();
     outcome.decisions = explainDecisions(deciding, *best->space, best->solution);
     outcome.computeSeconds = best->space->computeSeconds(best->solution.choices);
+    DecidedStep decided(deciding, *best->space, best->solution.choices);
     applyLayouts(deciding, *best->space, best->solution.choices, best->mesh);
     rules.fix(deciding);
     for (nn::StepOp step : module.getOps<nn::StepOp>())
-      if (step != deciding && failed(follow(step, *best)))
+      if (step != deciding && failed(follow(step, decided, *best)))
         return failure();
     finish(*best);
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -81,24 +83,39 @@ private:
   }
 
   /// The problem of a step on a mesh, solved.
-  FailureOr<Solution> solveStep(nn::StepOp step, SearchSpace &space) {
+  FailureOr<Solution> solveStep(nn::StepOp step, SearchSpace &space, std::optional<int64_t> memoryLimitBytes,
+                                double usefulSeconds = std::numeric_limits<double>::infinity()) {
     if (Value value = space.getImpossible())
-      return step.emitOpError("no layout is left for a value of type ")
+      return step.emitError("no layout is left for a value of type ")
                  << value.getType() << ": --parallel and --layout ask for what its size does not allow",
              failure();
     Problem &problem = space.getProblem();
-    problem.memoryLimitBytes = request.memoryLimitBytes;
+    problem.memoryLimitBytes = memoryLimitBytes;
     if (std::string error = checkProblem(problem); !error.empty())
-      return step.emitOpError("planning problem is malformed: ") << error, failure();
-    Solution solution = request.method.solve(problem);
+      return step.emitError("planning problem is malformed: ") << error, failure();
+    Solution solution = request.method.solve(problem, usefulSeconds);
     if (std::string error = verifySolution(problem, solution); !error.empty())
-      return step.emitOpError("the search found a plan that is none: ") << error, failure();
+      return step.emitError("the search found a plan that is none: ") << error, failure();
     return solution;
   }
 
   FailureOr<MeshPlan> findBestMesh(nn::StepOp step, ArrayRef<MeshShape> meshes) {
     std::optional<MeshPlan> best;
     outcome.lowerBoundSeconds = std::numeric_limits<double>::infinity();
+    if (failed(searchMeshes(step, meshes, best)))
+      return failure();
+    if (best->solution.status == SolutionStatus::impossible)
+      return step.emitError("no plan keeps what --parallel and --layout ask for"), failure();
+    if (best->solution.status == SolutionStatus::overMemory && !request.takesClosest)
+      return reportOverMemory(step, *best);
+    return std::move(*best);
+  }
+
+  /// Tries each mesh. Under a memory limit all are searched without it first, which takes a fraction of the time; then
+  /// the one whose plan is fastest comes first, and the others end where they cannot be faster.
+  LogicalResult searchMeshes(nn::StepOp step, ArrayRef<MeshShape> meshes, std::optional<MeshPlan> &best) {
+    bool hasLimit = request.memoryLimitBytes.has_value() && meshes.size() > 1;
+    std::vector<MeshPlan> waiting;
     for (const MeshShape &shape : meshes) {
       MeshPlan tried;
       tried.shape = shape;
@@ -106,27 +123,42 @@ private:
       tried.costs = std::make_unique<MeshCosts>(request.cluster, request.costs, tried.mesh);
       tried.space = makeSpace(step, *tried.costs);
       // A mesh that cannot keep the rules is no candidate; the last one tells why if none can.
-      bool isLast = &shape == &meshes.back() && !best;
+      bool isLast = &shape == &meshes.back() && !best && waiting.empty();
       if (tried.space->getImpossible() && !isLast) {
         tried.mesh.erase();
         continue;
       }
-      FailureOr<Solution> solution = solveStep(step, *tried.space);
+      auto limit = hasLimit ? std::nullopt : request.memoryLimitBytes;
+      FailureOr<Solution> solution = solveStep(step, *tried.space, limit);
       if (failed(solution))
-        return tried.mesh.erase(), failure();
+        return failure();
+      tried.solution = std::move(*solution);
+      outcome.plansConsidered += tried.solution.statistics.plansConsidered;
+      if (hasLimit)
+        waiting.push_back(std::move(tried));
+      else
+        consider(best, std::move(tried));
+    }
+    auto keyOf = [&](size_t i) {
+      return std::make_tuple(waiting[i].solution.status, waiting[i].solution.lowerBoundSeconds, i);
+    };
+    SmallVector<size_t> fastestFirst = llvm::to_vector(llvm::seq<size_t>(waiting.size()));
+    llvm::sort(fastestFirst, [&](size_t a, size_t b) { return keyOf(a) < keyOf(b); });
+    for (size_t index : fastestFirst) {
+      MeshPlan &tried = waiting[index];
+      bool hasPlan = best && best->solution.status == SolutionStatus::found;
+      double useful = hasPlan ? best->solution.seconds : std::numeric_limits<double>::infinity();
+      FailureOr<Solution> solution = solveStep(step, *tried.space, request.memoryLimitBytes, useful);
+      if (failed(solution))
+        return failure();
       tried.solution = std::move(*solution);
       consider(best, std::move(tried));
     }
-    if (best->solution.status == SolutionStatus::impossible)
-      return step.emitError("no plan keeps what --parallel and --layout ask for"), failure();
-    if (best->solution.status == SolutionStatus::overMemory)
-      return reportOverMemory(step, *best);
-    return std::move(*best);
+    return success();
   }
 
   void consider(std::optional<MeshPlan> &best, MeshPlan tried) {
     const Solution &solution = tried.solution;
-    outcome.plansConsidered += solution.statistics.plansConsidered;
     if (solution.status == SolutionStatus::found)
       outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, solution.lowerBoundSeconds);
     auto rank = [](const Solution &s) {
@@ -151,10 +183,12 @@ private:
     return error << "); use more ranks, a smaller batch or a larger --memory-limit";
   }
 
-  /// Plans another step on the chosen mesh, whose costs are known already for the most part.
-  LogicalResult follow(nn::StepOp step, MeshPlan &best) {
+  /// Plans another step on the chosen mesh: what the decided one has too is as there.
+  LogicalResult follow(nn::StepOp step, const DecidedStep &decided, MeshPlan &best) {
     std::unique_ptr<SearchSpace> space = makeSpace(step, *best.costs);
-    FailureOr<Solution> solution = solveStep(step, *space);
+    if (!request.method.meshSeed && !space->getImpossible())
+      decided.decide(step, *space);
+    FailureOr<Solution> solution = solveStep(step, *space, request.memoryLimitBytes);
     if (failed(solution))
       return failure();
     if (solution->status == SolutionStatus::impossible)

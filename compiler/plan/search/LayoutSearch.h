@@ -19,6 +19,7 @@ struct SearchRequest {
   ParallelSpec parallel;
   std::vector<LayoutRule> rules;
   std::optional<int64_t> memoryLimitBytes; // per rank, for what the search counts
+  bool takesClosest = false; // where nothing fits into memory: the plan that needs least, instead of an error
   SearchMethod method;
 };
 

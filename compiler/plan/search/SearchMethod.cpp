@@ -100,7 +100,11 @@ Expected<SearchMethod> plan::makeSearchMethod(StringRef text) {
   uint64_t ilpSeconds = 60, seed = 1;
   std::vector<std::pair<StringRef, uint64_t *>> settings;
   if (spec->name == "exact") {
-    method.solve = [](const Problem &p) { return solve(p); };
+    method.solve = [](const Problem &p, double usefulSeconds) {
+      SearchLimits limits;
+      limits.usefulSeconds = usefulSeconds;
+      return solve(p, limits);
+    };
   } else if (spec->name == "ilp") {
     settings = {{"seconds", &ilpSeconds}};
   } else if (spec->name == "mcmc") {
@@ -115,11 +119,11 @@ Expected<SearchMethod> plan::makeSearchMethod(StringRef text) {
     return std::move(error);
   mcmc.seed = static_cast<unsigned>(seed);
   if (spec->name == "ilp")
-    method.solve = [ilpSeconds](const Problem &p) { return solveByIlp(p, static_cast<double>(ilpSeconds)); };
+    method.solve = [ilpSeconds](const Problem &p, double) { return solveByIlp(p, static_cast<double>(ilpSeconds)); };
   if (spec->name == "mcmc")
-    method.solve = [mcmc](const Problem &p) { return solveByMcmc(p, mcmc); };
+    method.solve = [mcmc](const Problem &p, double) { return solveByMcmc(p, mcmc); };
   if (spec->name == "random") {
-    method.solve = [seed](const Problem &p) { return randomPlan(p, seed); };
+    method.solve = [seed](const Problem &p, double) { return randomPlan(p, seed); };
     method.meshSeed = seed;
   }
   return method;

@@ -14,7 +14,8 @@ namespace pdc::plan {
 /// How the best plan is looked for.
 struct SearchMethod {
   std::string name; // as --search says it
-  std::function<Solution(const Problem &)> solve;
+  /// The plan, of which only one that takes less than `usefulSeconds` is of use (SearchLimits.h).
+  std::function<Solution(const Problem &, double usefulSeconds)> solve;
   std::optional<uint64_t>
       meshSeed; // takes one mesh at random, of up to three axes, instead of trying all of two
 };
