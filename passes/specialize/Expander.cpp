@@ -1,7 +1,9 @@
 //===- Expander.cpp - a model's body with blocks expanded -----------------===//
 
 #include "passes/specialize/Expander.h"
+#include "dialects/nn/IR/NNUtils.h"
 #include "dialects/nn/Utils/Labels.h"
+#include "dialects/nn/Utils/Sizes.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -33,10 +35,8 @@ LogicalResult Expander::expand(Block &body, StringRef prefix, IRMapping &mapping
 }
 
 LogicalResult Expander::expandOp(Operation &op, StringRef prefix, IRMapping &mapping) {
-  if (isa<nn::ParamOp, nn::StateOp>(op)) {
-    expandVariable(op, prefix, mapping);
-    return success();
-  }
+  if (isa<nn::ParamOp, nn::StateOp>(op))
+    return expandVariable(op, prefix, mapping);
   if (auto repeat = dyn_cast<nn::RepeatOp>(op))
     return expandRepeat(repeat, prefix, mapping);
   if (auto call = dyn_cast<nn::CallOp>(op)) {
@@ -59,11 +59,12 @@ LogicalResult Expander::expandOp(Operation &op, StringRef prefix, IRMapping &map
   return specializeTypes(clone);
 }
 
-void Expander::expandVariable(Operation &op, StringRef prefix, IRMapping &mapping) {
+LogicalResult Expander::expandVariable(Operation &op, StringRef prefix, IRMapping &mapping) {
   Operation *clone = builder.clone(op, mapping);
   std::string name = (prefix + op.getAttrOfType<StringAttr>("name").getValue()).str();
   clone->setAttr("name", builder.getStringAttr(name));
   clone->setLoc(nn::withLabel(name, locate(op)));
+  return nn::checkResultBytes(clone);
 }
 
 LogicalResult Expander::expandRepeat(nn::RepeatOp op, StringRef prefix, IRMapping &mapping) {
@@ -116,7 +117,8 @@ LogicalResult Expander::specializeTypes(Operation *op) {
   }
   for (auto [result, type] : llvm::zip_equal(op->getResults(), types))
     result.setType(type);
-  return success();
+  // Before anything is inferred from it: what follows may multiply its sizes.
+  return nn::checkResultBytes(op);
 }
 
 /// The static type of a result whose type is written, not inferred: a reshape's `?` follows from the number
@@ -132,9 +134,7 @@ FailureOr<Type> Expander::bindBatch(Operation *op, RankedTensorType type) {
                                          : dyn_cast<RankedTensorType>(op->getOperand(0).getType());
 
   if (isa<nn::ReshapeOp>(op)) {
-    int64_t others = 1;
-    for (int64_t size : shape)
-      others *= size == ShapedType::kDynamic ? 1 : size;
+    int64_t others = nn::staticElementCount(shape);
     if (others == 0 || input.getNumElements() % others != 0)
       return op->emitOpError("cannot give the ")
              << input.getNumElements() << " elements of " << input << " the shape " << type;

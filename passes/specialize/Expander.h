@@ -23,7 +23,7 @@ public:
 private:
   mlir::Location locate(mlir::Operation &op);
   mlir::LogicalResult expandOp(mlir::Operation &op, llvm::StringRef prefix, mlir::IRMapping &mapping);
-  void expandVariable(mlir::Operation &op, llvm::StringRef prefix, mlir::IRMapping &mapping);
+  mlir::LogicalResult expandVariable(mlir::Operation &op, llvm::StringRef prefix, mlir::IRMapping &mapping);
   mlir::LogicalResult expandRepeat(pdc::nn::RepeatOp op, llvm::StringRef prefix, mlir::IRMapping &mapping);
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> applyBlock(mlir::Operation *user,
                                                              mlir::FlatSymbolRefAttr callee,

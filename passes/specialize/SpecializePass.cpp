@@ -2,6 +2,7 @@
 
 #include "passes/specialize/SpecializePass.h"
 #include "dialects/nn/IR/NN.h"
+#include "dialects/nn/Utils/Sizes.h"
 #include "passes/specialize/Expander.h"
 
 namespace pdc::passes {
@@ -60,6 +61,17 @@ FailureOr<SmallVector<Type>> Specialize::bindArguments(nn::ModelOp model) {
   }
   if (!anyDynamic && failed(checkStaticBatch(model)))
     return failure();
+  for (auto [index, type] : llvm::enumerate(types)) {
+    auto error = [&, index = index] {
+      InFlightDiagnostic diagnostic = model.emitError("argument ") << index;
+      if (auto name = model.getArgAttrOfType<StringAttr>(index, "nn.name"))
+        diagnostic << ", '" << name.getValue() << "',";
+      diagnostic << " of model @" << model.getSymName() << " is ";
+      return diagnostic;
+    };
+    if (failed(nn::checkBytes(type, error)))
+      return failure();
+  }
   return types;
 }
 

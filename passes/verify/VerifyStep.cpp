@@ -1,6 +1,7 @@
 //===- VerifyStep.cpp - what autodiff promises ----------------------------===//
 
 #include "dialects/nn/IR/NN.h"
+#include "dialects/nn/Utils/Sizes.h"
 #include "passes/verify/VerifyPasses.h"
 #include <map>
 #include <tuple>
@@ -58,6 +59,9 @@ LogicalResult StepVerifier::verifyOps() {
     auto composite = dyn_cast<nn::DecomposableOpInterface>(op);
     if (composite && composite.getDecomposeStage() == nn::DecomposeStage::BeforeAutodiff)
       return op.emitOpError("should have been decomposed before autodiff");
+    // Gradients and decompositions may make larger values than the model has.
+    if (failed(nn::checkResultBytes(&op)))
+      return failure();
   }
   return success();
 }

@@ -3,7 +3,9 @@
 #include "dialects/nn/IR/NNUtils.h"
 #include "dialects/nn/IR/NN.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -51,8 +53,8 @@ std::optional<SmallVector<int64_t>> broadcastShapes(ArrayRef<int64_t> lhs, Array
 int64_t staticElementCount(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t size : shape)
-    if (!ShapedType::isDynamic(size))
-      count *= size;
+    if (!ShapedType::isDynamic(size) && llvm::MulOverflow(count, size, count))
+      count = std::numeric_limits<int64_t>::max();
   return count;
 }
 

@@ -54,7 +54,9 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> l
     if (ShapedType::isDynamic(size))
       return inferError<SliceOp>(loc, "cuts dimension ", i, " of ", input,
                                  ": expected size -1, all of it, since it is the batch");
-    if (offsets[i] < 0 || stride < 1 || sizes[i] < 1 || offsets[i] + (sizes[i] - 1) * stride >= size)
+    // In a form that does not overflow.
+    if (offsets[i] < 0 || stride < 1 || sizes[i] < 1 || offsets[i] >= size ||
+        sizes[i] - 1 > (size - 1 - offsets[i]) / stride)
       return inferError<SliceOp>(loc, "takes ", sizes[i], " elements from ", offsets[i], " by stride ",
                                  stride, " of dimension ", i, ": expected to stay within its size ", size);
     shape.push_back(sizes[i]);
@@ -138,6 +140,9 @@ SmallVector<Value> SliceOp::buildLocal(OpBuilder &builder, const LocalPart &part
 // pad
 //===----------------------------------------------------------------------===//
 
+/// So that sums of padding and size cannot overflow.
+static constexpr int64_t kMaxPadding = int64_t{1} << 46;
+
 LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor op,
                                       SmallVectorImpl<Type> &types) {
   RankedTensorType input = tensorType(op.getInput());
@@ -151,6 +156,9 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
     if (low[i] < 0 || high[i] < 0)
       return inferError<PadOp>(loc, "pads dimension ", i, " by ", low[i], " and ", high[i],
                                ": expected 0 or more; nn.slice takes elements away");
+    if (low[i] > kMaxPadding || high[i] > kMaxPadding)
+      return inferError<PadOp>(loc, "pads dimension ", i, " by ", low[i], " and ", high[i],
+                               ": expected 2^46 at most");
     if (low[i] + high[i] == 0)
       continue;
     if (ShapedType::isDynamic(shape[i]))

@@ -394,3 +394,20 @@ nn.model @m(%x: tensor<?x8xf32>, %y: tensor<?xf32>) -> tensor<f32> {
   %loss = nn.mse %x, %y : (tensor<?x8xf32>, tensor<?xf32>) -> tensor<f32>
   nn.return %loss : tensor<f32>
 }
+
+// -----
+
+// Numbers whose sums and products do not fit 64 bits.
+nn.block @padding_too_large(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error @+1 {{'nn.pad' op pads dimension 1 by 9223372036854775807 and 9223372036854775807: expected 2^46 at most}}
+  %0 = nn.pad %x {low = array<i64: 0, 9223372036854775807>, high = array<i64: 0, 9223372036854775807>} : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  nn.return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+nn.block @slice_too_large(%x: tensor<?x4xf32>) -> tensor<?x3xf32> {
+  // expected-error @+1 {{'nn.slice' op takes 3 elements from 0 by stride 9223372036854775807 of dimension 1: expected to stay within its size 4}}
+  %0 = nn.slice %x {offsets = array<i64: 0, 0>, sizes = array<i64: -1, 3>, strides = array<i64: 1, 9223372036854775807>} : (tensor<?x4xf32>) -> tensor<?x3xf32>
+  nn.return %0 : tensor<?x3xf32>
+}
