@@ -7,6 +7,7 @@
 #include "compiler/machine/Yaml.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/TargetParser/Host.h"
 #include <thread>
@@ -113,6 +114,10 @@ static Expected<Cluster> readNamed(StringRef name) {
 
 static Expected<Cluster> readFile(StringRef path) {
   constexpr uint64_t kMaxBytes = 64 << 20;
+  sys::fs::file_status status;
+  if (!sys::fs::status(path, status) && sys::fs::exists(status) && !sys::fs::is_regular_file(status) &&
+      status.type() != sys::fs::file_type::fifo_file)
+    return error("--cluster=%s: expected a file", path.str().c_str());
   ErrorOr<std::unique_ptr<MemoryBuffer>> buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return error("--cluster=%s: %s", path.str().c_str(), buffer.getError().message().c_str());

@@ -1,8 +1,5 @@
 #include "runtime/train/command_line.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
 #include <map>
 #include <utility>
@@ -18,7 +15,6 @@
 #include "runtime/train/bench.h"
 #include "runtime/train/checkpoint/checkpoint.h"
 #include "runtime/train/collect.h"
-#include "runtime/train/data/mapped_file.h"
 #include "runtime/train/evaluate.h"
 #include "runtime/train/parse_options.h"
 #include "runtime/train/program_io.h"
@@ -48,20 +44,13 @@ absl::Status WriteText(const std::string& path, const std::string& text) {
   return file->Commit();
 }
 
-// The folder that a file goes to must be there and take files, so that a result is not lost at the end of a
-// long run.
-absl::Status CheckWritable(const std::string& path) {
-  if (path.empty()) return absl::OkStatus();
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  if (access(folder.c_str(), W_OK) != 0) return FileError(errno, "write into the folder of", path);
-  return absl::OkStatus();
-}
-
+// Before anything is computed, so that a result is not lost at the end of a long run.
 absl::Status CheckOutputs(const Options& options) {
-  for (const std::string& path : {options.log, options.trace, options.json})
-    PDC_RETURN_IF_ERROR(CheckWritable(path));
-  for (const std::string& path : options.outputs) PDC_RETURN_IF_ERROR(CheckWritable(path));
+  std::vector<std::string> paths = options.outputs;
+  paths.insert(paths.end(), {options.log, options.trace, options.json});
+  for (const std::string& path : paths) {
+    if (!path.empty()) PDC_RETURN_IF_ERROR(CheckWritable(path));
+  }
   return absl::OkStatus();
 }
 

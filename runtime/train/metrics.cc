@@ -19,6 +19,11 @@ using nlohmann::ordered_json;
 
 constexpr int kBarWidth = 24;
 
+// To a line's beginning, clear it, and cut at the right edge what is too long: a line that is wrapped would not be
+// redrawn in place.
+constexpr char kRedraw[] = "\r\x1b[K\x1b[?7l";
+constexpr char kWrapAgain[] = "\x1b[?7h";
+
 // The lines of steps up to `last_step`.
 std::string LinesUpTo(const std::string& path, int64_t last_step) {
   std::ifstream in(path);
@@ -52,8 +57,8 @@ absl::StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& 
     PDC_RETURN_IF_ERROR(file->Write(kept.data(), kept.size()));
     PDC_RETURN_IF_ERROR(file->Commit());
   }
-  std::FILE* file = std::fopen(path.c_str(), resumed_step > 0 ? "ae" : "we");
-  if (file == nullptr) return FileError(errno, "write", path);
+  PDC_ASSIGN_OR_RETURN(const int fd, OpenForWriting(path, /*append=*/resumed_step > 0));
+  std::FILE* file = fdopen(fd, resumed_step > 0 ? "a" : "w");
   return std::unique_ptr<MetricsLog>(new MetricsLog(path, file));
 }
 
@@ -99,7 +104,7 @@ void Progress::Show(const StepRecord& record) {
       total_steps_ > 0 ? static_cast<double>(record.step) / static_cast<double>(total_steps_) : 1;
   const int filled = static_cast<int>(done * kBarWidth);
   const std::string bar = std::string(filled, '=') + std::string(kBarWidth - filled, ' ');
-  std::fprintf(out_, "\r\x1b[K[%s] %s", bar.c_str(), text.c_str());
+  std::fprintf(out_, "%s[%s] %s%s", kRedraw, bar.c_str(), text.c_str(), kWrapAgain);
   // A validation loss is worth keeping on the screen.
   open_line_ = !record.validation_loss.has_value();
   if (!open_line_) std::fputc('\n', out_);

@@ -278,8 +278,10 @@ class TrainingRun {
                                       .model = Text(executable.model()),
                                       .compiler_version = Text(executable.compiler_version()),
                                       .optimizer = Text(executable.optimizer())}));
-    // Nobody goes on before the checkpoint is whole; a slow disk is no stuck peer.
-    PDC_RETURN_IF_ERROR(session_.communicator().Barrier(session_.deadline() + kCheckpointGrace));
+    // Nobody goes on before the checkpoint is whole. Others wait longer for the rank that writes: a slow disk is no
+    // stuck peer. That rank comes last, and a peer that it does not find there is stuck.
+    const auto grace = rank_ == 0 ? std::chrono::minutes(0) : kCheckpointGrace;
+    PDC_RETURN_IF_ERROR(session_.communicator().Barrier(session_.deadline() + grace));
     if (progress_ && stop) {
       progress_->Note(
           absl::StrCat("stopped by signal ", signal_, " after step ", step_, "; continue with --resume"));

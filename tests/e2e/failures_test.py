@@ -73,6 +73,24 @@ class Failures(EndToEndTest):
     def test_a_stopped_rank_of_three_that_exchange_by_messages_does_too(self):
         self.check_stopped(3, 2, "--communicator=mpi")
 
+    def test_a_rank_stopped_between_checkpoints_ends_the_job_at_the_timeout(self):
+        """Most of such a run is writing, for which the other ranks wait longer than for each other."""
+        job = self.begin(2, "--timeout=3", "--checkpoint=c", "--every=1")
+        pid = job.ranks()[1]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            result = job.wait(25)
+        finally:
+            try:
+                os.kill(pid, signal.SIGCONT)
+            except ProcessLookupError:
+                pass
+        self.assertNotEqual(result.code, 0, str(result))
+        self.assertRegex(result.err, r"the job ends: .*rank 0, step \d+.*timed out after 3\.\d s.*rank 1", str(result))
+        step = int(read(self.path("c/latest")).decode().strip().split("-")[1])
+        self.succeed(self.executable("bytes", 2, 6), 2, "train", f"--data={self.text}", f"--steps={step + 1}",
+                     "--checkpoint=c", "--resume")
+
     def test_data_that_becomes_shorter_is_an_error_and_no_crash(self):
         text = text_file(self.path("mine"), size=200000)
         executable = self.executable("bytes", 2, 6)

@@ -114,6 +114,8 @@ bool readPlanning(Arguments &arguments) {
   if (!arguments.planIn.empty()) {
     if (arguments.parallel != "auto" || !arguments.layout.empty())
       return fail("--plan-in states the plan: --parallel and --layout have nothing to say beside it"), false;
+    if (!hasAnEnd(arguments.planIn))
+      return false;
     std::string error;
     auto file = mlir::openInputFile(arguments.planIn, &error);
     if (!file)

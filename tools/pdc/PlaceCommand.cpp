@@ -5,7 +5,9 @@
 #include "compiler/place/PipeDreamProfile.h"
 #include "compiler/place/PiperGraph.h"
 #include "compiler/place/PlacementReport.h"
+#include "runtime/base/number_checks.h"
 #include "tools/pdc/Commands.h"
+#include "tools/pdc/ModelFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -42,6 +44,8 @@ int placeGraph(const Arguments &arguments) {
       return fail(
           "--fewer-devices is for --format=pipedream: in the other models devices may always stay idle");
   }
+  if (!hasAnEnd(arguments.graph))
+    return 1;
   auto file = llvm::MemoryBuffer::getFileOrSTDIN(arguments.graph);
   if (!file)
     return fail(arguments.graph + ": " + file.getError().message());
@@ -81,7 +85,7 @@ void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
   place
       ->add_option("--devices", a.options.devices,
                    "Devices; dnn-partitioning (accelerators) and piper: as the graph says")
-      ->check(CLI::Range(1, 4096));
+      ->check(base::Between(1, 4096));
   place
       ->add_option("--bandwidth", a.options.bytesPerSecond,
                    "Bytes a second of a device's link (pipedream: 1e9; piper: as the graph says)")
@@ -100,7 +104,7 @@ void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
       ->add_option(
           "--max-cuts", a.options.maxCuts,
           "Graphs that can be cut at more places are planned over some of them, with a bound of the loss")
-      ->check(CLI::Range(1, 10'000'000))
+      ->check(base::Between<size_t>(1, 10'000'000))
       ->capture_default_str();
   place->add_flag("--table", a.table, "A table for people instead of JSON");
   place->add_option("-o,--output", a.output, "Where to write; standard output if not given");

@@ -6,6 +6,7 @@
 #include "runtime/base/file_uses.h"
 #include "runtime/program/container.h"
 #include "tools/pdc/Commands.h"
+#include "tools/pdc/ModelFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -24,6 +25,8 @@ int showPlan(const Arguments &arguments) {
   if (std::string message = base::FindOverwrite({{"EXE", arguments.executable}}, {{"-o", arguments.output}});
       !message.empty())
     return fail(message);
+  if (!hasAnEnd(arguments.executable))
+    return 1;
   llvm::Expected<std::string> payload = codegen::readPayloadOfExecutable(arguments.executable);
   if (!payload)
     return fail(llvm::toString(payload.takeError()));

@@ -17,6 +17,30 @@ static Error inFile(StringRef path, Error error) {
                            toString(std::move(error)).c_str());
 }
 
+/// What a stream and objcopy say of the writing of `path`.
+static Error written(StringRef path, raw_fd_ostream &stream, Error error) {
+  if (error) {
+    stream.clear_error();
+    return inFile(path, std::move(error));
+  }
+  stream.flush();
+  // A file system that fills up shows here.
+  std::error_code code = stream.error();
+  stream.clear_error();
+  return code ? createStringError(code, "%s: %s", path.str().c_str(), code.message().c_str())
+              : Error::success();
+}
+
+/// Writes /dev/null and its like, in whose place a rename would put a file.
+static Error writeDevice(const objcopy::ConfigManager &config, object::ObjectFile &elf, StringRef path) {
+  std::error_code code;
+  raw_fd_ostream stream(path, code);
+  if (code)
+    return createStringError(code, "%s: %s", path.str().c_str(), code.message().c_str());
+  Error error = objcopy::executeObjcopyOnBinary(config, elf, stream);
+  return written(path, stream, std::move(error));
+}
+
 Error pdc::codegen::writeExecutable(StringRef launcher, StringRef payload, StringRef path) {
   Expected<std::unique_ptr<object::ObjectFile>> elf =
       object::ObjectFile::createELFObjectFile(MemoryBufferRef(launcher, "launcher"));
@@ -29,23 +53,26 @@ Error pdc::codegen::writeExecutable(StringRef launcher, StringRef payload, Strin
   config.Common.AddSection.push_back(
       objcopy::NewSectionInfo(program::kElfSection, MemoryBuffer::getMemBuffer(payload, "", false)));
 
-  // A file system that fills up shows at close or flush, so both are asked before the rename.
-  std::string temporary = (path + ".tmp-%%%%%%").str();
+  sys::fs::file_status status;
+  bool exists = !sys::fs::status(path, status) && sys::fs::exists(status);
+  if (exists && !sys::fs::is_regular_file(status) && !sys::fs::is_directory(status))
+    return writeDevice(config, **elf, path);
+  // A link stays one, and what it leads to is replaced.
+  SmallString<256> target(path);
+  if (exists)
+    sys::fs::real_path(path, target);
+
+  // Written beside it, and renamed when it is whole.
+  std::string temporary = (target + ".tmp-%%%%%%").str();
   Expected<sys::fs::TempFile> file = sys::fs::TempFile::create(temporary, 0777 & ~sys::fs::getUmask());
   if (!file)
     return inFile(path, file.takeError());
   raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
-  if (Error error = objcopy::executeObjcopyOnBinary(config, **elf, stream)) {
+  if (Error error = written(path, stream, objcopy::executeObjcopyOnBinary(config, **elf, stream))) {
     consumeError(file->discard());
-    return inFile(path, std::move(error));
+    return error;
   }
-  stream.flush();
-  if (std::error_code code = stream.error()) {
-    stream.clear_error();
-    consumeError(file->discard());
-    return createStringError(code, "%s: %s", path.str().c_str(), code.message().c_str());
-  }
-  if (Error error = file->keep(path))
+  if (Error error = file->keep(target))
     return inFile(path, std::move(error));
   return Error::success();
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -116,12 +115,25 @@ absl::Status Damaged(const std::string& path, const std::string& what) {
   return absl::DataLossError(absl::StrCat("checkpoint file '", path, "' is damaged: ", what));
 }
 
+std::string TextOf(const MappedFile& file) {
+  return std::string(reinterpret_cast<const char*>(file.data()), file.size());
+}
+
+// The first word of DIR/latest; empty where there is none.
+absl::StatusOr<std::string> ReadLatest(const std::string& path) {
+  const auto file = MappedFile::Open(path);
+  if (absl::IsNotFound(file.status())) return std::string();
+  if (!file.ok()) return file.status();
+  std::istringstream words(TextOf(**file));
+  std::string name;
+  words >> name;
+  return name;
+}
+
 absl::StatusOr<json> ReadState(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return absl::NotFoundError(absl::StrCat("cannot open checkpoint file '", path, "'"));
-  std::stringstream text;
-  text << in.rdbuf();
-  json content = json::parse(text.str(), nullptr, /*allow_exceptions=*/false);
+  // Mapped, as this refuses pipes and devices, which a stream would wait for.
+  PDC_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::Open(path));
+  json content = json::parse(TextOf(*file), nullptr, /*allow_exceptions=*/false);
   if (!content.is_object() || !content.contains("xxh3")) return Damaged(path, "it is not whole JSON");
   const json hash = content["xxh3"];
   content.erase("xxh3");
@@ -258,8 +270,8 @@ absl::StatusOr<std::string> CheckpointFolder::Find(std::optional<int64_t> step) 
   if (step.has_value()) {
     name = StepName(*step);
   } else {
-    std::ifstream in(absl::StrCat(path_, "/", kLatest));
-    if (!(in >> name)) name = StepName(steps.back());
+    PDC_ASSIGN_OR_RETURN(name, ReadLatest(absl::StrCat(path_, "/", kLatest)));
+    if (name.empty()) name = StepName(steps.back());
   }
   const std::optional<int64_t> wanted = ParseStepName(name);
   if (!wanted || !std::binary_search(steps.begin(), steps.end(), *wanted)) {

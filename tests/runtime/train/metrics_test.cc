@@ -78,8 +78,8 @@ TEST(Progress, IsPlainLinesInAFile) {
 
 TEST(Progress, IsOneLineThatIsRedrawnOnATerminal) {
   EXPECT_EQ(Shown(true),
-            "\r\x1b[K[======                  ] step 1/4  loss 2.5000  lr 0.001  0.125 s  16.4k tokens/s"
-            "\r\x1b[K[============            ] step 2/4  loss 2.5000  lr 0.001  0.125 s  16.4k tokens/s\n");
+            "\r\x1b[K\x1b[?7l[======                  ] step 1/4  loss 2.5000  lr 0.001  0.125 s  16.4k tokens/s\x1b[?7h"
+            "\r\x1b[K\x1b[?7l[============            ] step 2/4  loss 2.5000  lr 0.001  0.125 s  16.4k tokens/s\x1b[?7h\n");
 }
 
 }  // namespace
