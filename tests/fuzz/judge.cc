@@ -21,6 +21,10 @@
 #include "tests/fuzz/watched_rank.h"
 #include "tests/runtime/testing/program_builder.h"
 
+#if defined(__has_feature) && __has_feature(address_sanitizer)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace pdc::fuzz {
 namespace {
 
@@ -38,11 +42,7 @@ struct Verdict {
 // What is being run, for the handler of signals that end the process.
 char current[4096];
 
-void OnCrash(int signal) {
-  static_cast<void>(!write(STDERR_FILENO, current, std::strlen(current)));
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
-}
+void PrintCurrent() { static_cast<void>(!write(STDERR_FILENO, current, std::strlen(current))); }
 
 // Small floats, and integers that are 0 or 1: an id of any table. Scalars as in a first step.
 void FillBuffer(const exec::BufferView& view) {
@@ -163,8 +163,15 @@ void ExpectMutationsAreRefusedOrRun(const Subject& subject, int mutations) {
 }
 
 void TellWhatCrashed() {
-#if !defined(__has_feature) || !__has_feature(address_sanitizer)
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) std::signal(signal, OnCrash);
+#if defined(__has_feature) && __has_feature(address_sanitizer)
+  __sanitizer_set_death_callback(PrintCurrent);
+#else
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT})
+    std::signal(signal, [](int number) {
+      PrintCurrent();
+      std::signal(number, SIG_DFL);
+      std::raise(number);
+    });
 #endif
 }
 
