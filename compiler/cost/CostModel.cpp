@@ -67,7 +67,7 @@ size_t outermostLevel(const GroupShape &shape) {
 /// Costs of one mesh dimension of n devices (Zheng et al. 2022; auto_sharding's ClusterEnvironment). The
 /// constants after the bandwidth term make, of plans that cost the same, the one with fewer and simpler
 /// collectives the cheapest. A group over several levels counts as one dimension with the outermost's alpha and
-/// beta. Computation costs nothing: every split divides it alike.
+/// beta. Computation costs nothing: every split that is offered divides it alike, over all devices.
 class AlpaModel : public CostModel {
 public:
   AlpaModel(std::vector<double> alpha, std::vector<double> beta)
@@ -75,6 +75,7 @@ public:
 
   const char *name() const override { return "alpa"; }
   double opSeconds(const OpWork &, int64_t) const override { return 0; }
+  bool countsWork() const override { return false; }
 
   double collectiveSeconds(Collective collective, double bytes, const GroupShape &shape) const override {
     if (shape.ranks <= 1)

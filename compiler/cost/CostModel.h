@@ -23,12 +23,16 @@ public:
   virtual double opSeconds(const OpWork &work, int64_t rank = 0) const = 0;
   /// `bytes` as in LinkCosts::seconds.
   virtual double collectiveSeconds(Collective collective, double bytes, const GroupShape &shape) const = 0;
+  /// Whether work takes time. Where it does not, no plan may let ranks repeat matrix products or convolutions that they
+  /// could share: communication alone would never be worth it.
+  virtual bool countsWork() const { return true; }
 };
 
 /// What --cost-model says:
 ///
 ///   native               op times and link times of the cluster
-///   alpa                 Alpa's mesh costs (Zheng et al. 2022, auto_sharding): only communication counts. Its alpha and
+///   alpa                 Alpa's mesh costs (Zheng et al. 2022, auto_sharding): only communication counts. Its alpha
+/// and
 ///                        beta are 1 for the outermost level and, innermost first, can be set:
 ///                        "alpa:alpha=1/1,beta=0.1/1" (a single number is for all levels). Not seconds.
 ///   pipedream            PipeDream's (Narayanan et al. 2019, section 3.1): bytes over bandwidth, no latency

@@ -193,6 +193,11 @@ private:
 
 } // namespace
 
+LayoutAttr passes::withoutPartial(LayoutAttr layout) {
+  auto none = ArrayAttr::get(layout.getContext(), {});
+  return LayoutAttr::get(layout.getContext(), layout.getDims(), layout.getBlocks(), none, none);
+}
+
 FailureOr<OpLayouts> passes::completeLayouts(nn::ShardableOpInterface op, const OpLayouts &known,
                                              SplitMode mode) {
   return Completion(op, mode).run(known);

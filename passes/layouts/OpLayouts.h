@@ -26,6 +26,9 @@ struct FactorSplit {
   explicit operator bool() const { return axes && !axes.empty(); }
 };
 
+/// The same split of dimensions, nothing partial.
+dist::LayoutAttr withoutPartial(dist::LayoutAttr layout);
+
 /// Whether factors of kind Decomposed may be split: those of the op itself may not, but splitByParts lays out
 /// its operands by its rule.
 enum class SplitMode { AsAWhole, ThroughParts };
@@ -38,8 +41,8 @@ splitsOfFactors(nn::ShardableOpInterface op, const OpLayouts &known, SplitMode m
 /// The layouts that all values of the op must have so that it runs on local shapes, when its factors are
 /// split as the known layouts split them. Results that lack a split factor are partial over its axes. Operands may be
 /// partial sums over axes where the op is linear in them (dialects/nn/Interfaces/LinearOpInterface.td); results are,
-/// then, too. Emits an error on the op where two layouts disagree about a factor, a factor cannot be split, one axis would
-/// split two factors, or parts would not be contiguous.
+/// then, too. Emits an error on the op where two layouts disagree about a factor, a factor cannot be split, one axis
+/// would split two factors, or parts would not be contiguous.
 mlir::FailureOr<OpLayouts> completeLayouts(nn::ShardableOpInterface op, const OpLayouts &known,
                                            SplitMode mode = SplitMode::AsAWhole);
 

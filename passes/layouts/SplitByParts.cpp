@@ -11,12 +11,6 @@ using dist::LayoutAttr;
 
 namespace {
 
-/// The same split of dimensions, nothing partial.
-LayoutAttr reduced(LayoutAttr layout) {
-  ArrayAttr none = ArrayAttr::get(layout.getContext(), {});
-  return LayoutAttr::get(layout.getContext(), layout.getDims(), layout.getBlocks(), none, none);
-}
-
 LayoutAttr replicated(Value value) {
   return LayoutAttr::getReplicated(value.getContext(), cast<RankedTensorType>(value.getType()).getRank());
 }
@@ -139,7 +133,7 @@ private:
         done.reductions.push_back({reduction, axes, bytesOfPart(value, layout)});
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointAfterValue(value);
-    whole = reshard(value, reduced(layout));
+    whole = reshard(value, withoutPartial(layout));
     return whole;
   }
 

@@ -1,6 +1,7 @@
 //===- LocalOp.cpp - one op on local shapes -------------------------------===//
 
 #include "passes/partition/LocalOp.h"
+#include "passes/layouts/Windows.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -52,39 +53,12 @@ Value LocalOp::shardStart(unsigned factor) {
                                     b.getI64IntegerAttr(splits[factor].block));
 }
 
-/// The dimension of the value whose only factor is `factor`, or -1.
-static int64_t dimensionOf(const nn::ValueFactors &value, unsigned factor) {
-  for (auto [dim, factors] : llvm::enumerate(value))
-    if (llvm::is_contained(factors, static_cast<int>(factor)))
-      return dim;
-  return -1;
-}
-
-/// What part number `part` holds along the factor, as the layouts state it.
-nn::HaloPart LocalOp::partAlong(unsigned factor, int64_t part) {
-  int64_t parts = mesh.getParts(splits[factor].axes);
-  auto interval = [&](Value value, const nn::ValueFactors &factors) -> nn::Interval {
-    int64_t dim = dimensionOf(factors, factor);
-    if (dim < 0)
-      return {};
-    int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(dim);
-    int64_t begin = dist::shardStart(size, 1, parts, part);
-    return {begin, begin + dist::shardSize(size, 1, parts, part)};
-  };
-  nn::HaloPart all;
-  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), rule.operands))
-    all.operands.push_back(interval(operand, factors));
-  for (auto [result, factors] : llvm::zip_equal(op->getResults(), rule.results))
-    all.results.push_back(interval(result, factors));
-  return all;
-}
-
 void LocalOp::exchange(unsigned factor, SmallVectorImpl<Value> &operands) {
   ArrayAttr axes = splits[factor].axes;
   int64_t parts = mesh.getParts(axes), own = mesh.getPart(axes, rank);
   SmallVector<SmallVector<int64_t>> has(operands.size()), needs(operands.size());
   for (int64_t part = 0; part < parts; ++part) {
-    nn::HaloPart held = partAlong(factor, part);
+    nn::HaloPart held = partOfWindows(op, rule, factor, parts, part);
     SmallVector<nn::Interval> needed = op.getHalo(factor, held);
     for (auto [index, have, need] : llvm::enumerate(held.operands, needed)) {
       has[index].append({have.begin, have.end});
@@ -96,7 +70,7 @@ void LocalOp::exchange(unsigned factor, SmallVectorImpl<Value> &operands) {
     }
   }
   for (auto [index, operand] : llvm::enumerate(operands)) {
-    int64_t dim = dimensionOf(rule.operands[index], factor);
+    int64_t dim = dimensionOfFactor(rule.operands[index], factor);
     if (dim < 0 || has[index] == needs[index])
       continue;
     auto type = cast<RankedTensorType>(operand.getType());

@@ -24,7 +24,6 @@ public:
 private:
   mlir::Value shardStart(unsigned factor);
   void exchange(unsigned factor, llvm::SmallVectorImpl<mlir::Value> &operands);
-  nn::HaloPart partAlong(unsigned factor, int64_t part);
 
   mlir::OpBuilder &b;
   nn::ShardableOpInterface op;

@@ -3,6 +3,7 @@
 #include "passes/partition/PartitionPass.h"
 #include "passes/partition/InputLayouts.h"
 #include "passes/partition/SimplifyCollectives.h"
+#include "passes/partition/SplitOpsByParts.h"
 #include "passes/partition/StepPartition.h"
 
 namespace pdc::passes {
@@ -57,10 +58,12 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
   LogicalResult partition(OpBuilder &b, nn::StepOp step) {
     if (step->hasAttr(dist::kRanksAttr))
       return step.emitOpError("is partitioned already");
-    if (failed(passes::checkLayouts(step)))
+    FailureOr<dist::MeshOp> found = passes::findMesh(step);
+    if (failed(found))
       return failure();
-    auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
-        step, step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr));
+    dist::MeshOp mesh = *found;
+    if (failed(passes::splitOpsByParts(step, mesh)) || failed(passes::checkLayouts(step, mesh)))
+      return failure();
     passes::makeInputsLoadable(step, mesh);
     FailureOr<passes::ReshardPlans> reshards = passes::planReshards(step, mesh);
     if (failed(reshards))

@@ -16,8 +16,7 @@ using dist::LayoutAttr;
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// Axes of partial results mean the same in any order.
-static bool isSame(LayoutAttr a, LayoutAttr b) {
+bool passes::meanTheSame(LayoutAttr a, LayoutAttr b) {
   auto sameAxes = [](ArrayAttr x, ArrayAttr y) {
     return x.size() == y.size() &&
            llvm::all_of(x, [&](Attribute axis) { return llvm::is_contained(y, axis); });
@@ -50,11 +49,11 @@ static LogicalResult checkOp(Operation *op) {
   if (failed(needed))
     return failure();
   for (auto [index, have, need] : llvm::enumerate(stated.operands, needed->operands))
-    if (!isSame(have, need))
+    if (!meanTheSame(have, need))
       return op->emitOpError() << "operand " << index << " has layout " << have << ", but this split needs "
                                << need << "; reshard it before";
   for (auto [index, have, need] : llvm::enumerate(stated.results, needed->results))
-    if (!isSame(have, need))
+    if (!meanTheSame(have, need))
       return op->emitOpError() << "result " << index << " has layout " << have << ", but this split gives "
                                << need;
   return success();
@@ -68,11 +67,15 @@ static LogicalResult checkSize(Operation *op, Value value, dist::MeshOp mesh) {
   return success();
 }
 
-LogicalResult passes::checkLayouts(nn::StepOp step) {
+FailureOr<dist::MeshOp> passes::findMesh(nn::StepOp step) {
   auto name = step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr);
   auto mesh = name ? SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(step, name) : dist::MeshOp();
   if (!mesh)
-    return step.emitOpError("has no mesh: expected the attribute dist.mesh to name a dist.mesh");
+    return step.emitOpError("has no mesh: expected the attribute dist.mesh to name a dist.mesh"), failure();
+  return mesh;
+}
+
+LogicalResult passes::checkLayouts(nn::StepOp step, dist::MeshOp mesh) {
   for (Value argument : step.getBody().getArguments())
     if (failed(checkSize(step, argument, mesh)))
       return failure();
@@ -86,7 +89,7 @@ LogicalResult passes::checkLayouts(nn::StepOp step) {
   for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands()) {
     auto stated = step.getResultAttrOfType<LayoutAttr>(operand.getOperandNumber(), dist::kLayoutAttr);
     LayoutAttr layout = dist::getLayout(operand.get());
-    if (layout.isPartial() || (stated ? !isSame(stated, layout) : !layout.isReplicated()))
+    if (layout.isPartial() || (stated ? !meanTheSame(stated, layout) : !layout.isReplicated()))
       return step.emitOpError() << "result " << operand.getOperandNumber() << " has layout " << layout
                                 << ", the step states "
                                 << (stated ? stated

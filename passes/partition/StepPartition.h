@@ -16,7 +16,13 @@ mlir::FailureOr<ReshardPlans> planReshards(nn::StepOp step, dist::MeshOp mesh);
 
 /// Checks that every op's values are laid out as its sharding rule wants them, and that results agree with
 /// the layouts that the step states for them.
-mlir::LogicalResult checkLayouts(nn::StepOp step);
+mlir::LogicalResult checkLayouts(nn::StepOp step, dist::MeshOp mesh);
+
+/// The mesh that the step names; an error where it names none.
+mlir::FailureOr<dist::MeshOp> findMesh(nn::StepOp step);
+
+/// Whether two layouts are one: axes of partial results mean the same in any order.
+bool meanTheSame(dist::LayoutAttr a, dist::LayoutAttr b);
 
 /// The mesh's ranks in sets of equal local shapes, on the way of reshards too; the sets by their first rank.
 llvm::SmallVector<llvm::SmallVector<int64_t>> findVariants(nn::StepOp step, dist::MeshOp mesh,

@@ -27,6 +27,11 @@ public:
       attributes.push_back(withLayout(step.getArgAttrDict(argument.getArgNumber()), layout));
     }
     step.setAllArgAttrs(attributes);
+    // Before reshards take the place of values.
+    for (Operation &op : body)
+      if (space.hasSplit(&op))
+        for (OpOperand &operand : op.getOpOperands())
+          layoutsOfUses[&op].push_back(space.layoutOfUse(operand, choices));
     Operation *loss = findLossOp(step);
     for (Operation &op : llvm::make_early_inc_range(body)) {
       if (space.hasSplit(&op))
@@ -59,8 +64,10 @@ private:
     if (have == want)
       return value;
     Value &known = shared[{value, want}];
-    if (!known)
+    if (!known) {
       known = reshard(value, want);
+      layouts[known] = want;
+    }
     return known;
   }
 
@@ -70,8 +77,9 @@ private:
     for (Value result : op->getResults())
       chosen.push_back(space.layoutOf(result, choices));
     b.setInsertionPoint(op);
-    for (auto [operand, want] : llvm::zip(op->getOpOperands(), split.layouts.operands))
-      operand.set(inLayout(operand.get(), want));
+    for (auto [operand, found, want] :
+         llvm::zip(op->getOpOperands(), layoutsOfUses[op], split.layouts.operands))
+      operand.set(inLayout(inLayout(operand.get(), found), want));
     setLayouts(op, split.layouts.results);
     b.setInsertionPointAfter(op);
     for (auto [result, gives, wants] : llvm::zip(op->getResults(), split.layouts.results, chosen)) {
@@ -109,6 +117,7 @@ private:
   dist::MeshOp mesh;
   OpBuilder b;
   DenseMap<Value, LayoutAttr> layouts; // of values as later ops see them
+  DenseMap<Operation *, SmallVector<LayoutAttr>> layoutsOfUses; // in which ops find their operands
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> shared;
 };
 

@@ -54,8 +54,9 @@ void DecidedStep::decide(nn::StepOp other, SearchSpace &space) const {
   for (Operation &op : other.getBody().front()) {
     if (!space.hasSplit(&op))
       continue;
-    // Equal ops on one mesh have equal splits, in the same order.
-    if (auto split = splits.find(numberOp(&op, values)); split != splits.end())
+    // Equal ops on one mesh have equal splits, in the same order; some additions then also those of partial sums.
+    if (auto split = splits.find(numberOp(&op, values));
+        split != splits.end() && split->second < space.splitsOf(&op).size())
       nodes[space.nodeOfOp(&op)].fixedChoice = split->second;
   }
   for (size_t index = 0; index < space.getClasses().size(); ++index) {

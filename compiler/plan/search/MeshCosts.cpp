@@ -109,7 +109,42 @@ double MeshCosts::opSeconds(Operation *op, const passes::OpSplit &split) {
   // Elementwise ops are fused with those that make their operands.
   if (work.opClass != OpClass::Elementwise)
     work.bytesRead = whole.bytesRead * ratio(op->getOperands(), split.layouts.operands);
-  return model.opSeconds(work);
+  // Each reduction between parts ends a pass over the operands.
+  double passes = static_cast<double>(split.reductions.size());
+  if (split.reductions.empty())
+    return model.opSeconds(work);
+  cost::OpWork pass;
+  pass.opClass = OpClass::Reduction;
+  pass.bytesRead = whole.bytesRead * ratio(op->getOperands(), split.layouts.operands);
+  return model.opSeconds(work) + passes * model.opSeconds(pass);
+}
+
+SmallVector<bool> MeshCosts::mayTake(Operation *op, ArrayRef<passes::OpSplit> splits) {
+  SmallVector<bool> may(splits.size(), true);
+  OpClass opClass = classOf(op);
+  if (model.countsWork() || (opClass != OpClass::Matmul && opClass != OpClass::Convolution))
+    return may;
+  SmallVector<int64_t> parts;
+  for (const passes::OpSplit &split : splits) {
+    parts.push_back(1);
+    for (const auto &axes : split.factorAxes)
+      for (int64_t axis : axes)
+        parts.back() *= mesh.getAxisSizes()[axis];
+  }
+  int64_t most = *llvm::max_element(parts);
+  for (auto [allowed, own] : llvm::zip(may, parts))
+    allowed = own == most;
+  return may;
+}
+
+double MeshCosts::splitCommunicationSeconds(const passes::OpSplit &split) {
+  double seconds = 0;
+  for (const passes::PartsReduction &reduction : split.reductions)
+    seconds += messageSeconds({cost::Collective::AllReduce, reduction.bytes, reduction.axes});
+  for (const passes::HaloBytes &halo : split.halos)
+    if (halo.bytes > 0)
+      seconds += messageSeconds({cost::Collective::PointToPoint, halo.bytes, halo.axes});
+  return seconds;
 }
 
 double MeshCosts::inputSeconds(RankedTensorType type, LayoutAttr layout) {
@@ -135,8 +170,8 @@ const cost::GroupShape &MeshCosts::shapeOf(ArrayAttr axes) {
   return entry->second;
 }
 
-/// Dimensions that all ranks together divide evenly, in the blocks of both layouts, do so in all layouts on the way. The
-/// elements that a rank receives are then a multiple of such a dimension's size, so that the cheapest way is the
+/// Dimensions that all ranks together divide evenly, in the blocks of both layouts, do so in all layouts on the way.
+/// The elements that a rank receives are then a multiple of such a dimension's size, so that the cheapest way is the
 /// same for every size: it is looked for once.
 const MeshCosts::Way &MeshCosts::wayOf(ArrayRef<int64_t> shape, LayoutAttr from, LayoutAttr to) {
   SmallVector<int64_t, 4> sizes;
@@ -158,27 +193,33 @@ double MeshCosts::computeReshard(RankedTensorType type, LayoutAttr from, LayoutA
   double seconds = 0;
   LayoutAttr layout = from;
   for (const passes::ReshardStep &step : *steps) {
-    double before = static_cast<double>(localBytes(type, layout)),
-           after = static_cast<double>(localBytes(type, step.result));
+    if (std::optional<Message> message = messageOf(type, layout, step))
+      seconds += messageSeconds(*message);
     layout = step.result;
-    switch (step.kind) {
-    case passes::ReshardKind::Slice:
-      continue;
-    case passes::ReshardKind::AllReduce:
-      seconds += model.collectiveSeconds(cost::Collective::AllReduce, before, shapeOf(step.axes));
-      continue;
-    case passes::ReshardKind::ReduceScatter:
-      seconds += model.collectiveSeconds(cost::Collective::ReduceScatter, before, shapeOf(step.axes));
-      continue;
-    case passes::ReshardKind::AllGather:
-      seconds += model.collectiveSeconds(cost::Collective::AllGather, after, shapeOf(step.axes));
-      continue;
-    case passes::ReshardKind::AllToAll:
-      seconds += model.collectiveSeconds(cost::Collective::AllToAll, before, shapeOf(step.axes));
-      continue;
-    }
   }
   return seconds;
+}
+
+std::optional<MeshCosts::Message> MeshCosts::messageOf(RankedTensorType type, LayoutAttr before,
+                                                       const passes::ReshardStep &step) const {
+  switch (step.kind) {
+  case passes::ReshardKind::Slice:
+    return std::nullopt;
+  case passes::ReshardKind::AllReduce:
+    return Message{cost::Collective::AllReduce, localBytes(type, before), step.axes};
+  case passes::ReshardKind::ReduceScatter:
+    return Message{cost::Collective::ReduceScatter, localBytes(type, before), step.axes};
+  case passes::ReshardKind::AllGather:
+    return Message{cost::Collective::AllGather, localBytes(type, step.result), step.axes};
+  case passes::ReshardKind::AllToAll:
+    return Message{cost::Collective::AllToAll, localBytes(type, before), step.axes};
+  }
+  return std::nullopt;
+}
+
+double MeshCosts::messageSeconds(const Message &message) {
+  return model.collectiveSeconds(message.collective, static_cast<double>(message.bytes),
+                                 shapeOf(message.axes));
 }
 
 double MeshCosts::reshardSeconds(RankedTensorType type, LayoutAttr from, LayoutAttr to) {

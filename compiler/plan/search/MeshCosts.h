@@ -24,8 +24,23 @@ public:
   double opSeconds(mlir::Operation *op, const passes::OpSplit &split);
   /// In which the runtime fills a rank's part of an input.
   double inputSeconds(mlir::RankedTensorType type, dist::LayoutAttr layout);
+  /// Whether a split may be taken: under a cost model that does not count work, those of matrix products and
+  /// convolutions must share it among as many ranks as any of `splits` does.
+  llvm::SmallVector<bool> mayTake(mlir::Operation *op, llvm::ArrayRef<passes::OpSplit> splits);
+  /// What the split itself communicates: numbers that its parts reduce, elements of neighbours.
+  double splitCommunicationSeconds(const passes::OpSplit &split);
   /// From one layout to another; `forbidden` where there is no way.
   double reshardSeconds(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
+  /// What ranks along axes send each other; bytes as cost::LinkCosts::seconds counts them.
+  struct Message {
+    cost::Collective collective;
+    int64_t bytes;
+    mlir::ArrayAttr axes;
+  };
+  /// Of one step of a reshard; none where it only cuts.
+  std::optional<Message> messageOf(mlir::RankedTensorType type, dist::LayoutAttr before,
+                                   const passes::ReshardStep &step) const;
+  double messageSeconds(const Message &message);
   /// Bytes of the largest part.
   int64_t localBytes(mlir::RankedTensorType type, dist::LayoutAttr layout) const;
 

@@ -1,6 +1,7 @@
 //===- SearchSpace.cpp - the decisions of a step, as a Problem ------------===//
 
 #include "compiler/plan/search/SearchSpace.h"
+#include "compiler/plan/search/WantedLayouts.h"
 #include "dialects/dist/IR/Dist.h"
 
 using namespace mlir;
@@ -12,8 +13,10 @@ using passes::OpSplit;
 SearchSpace::SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter)
     : step(step), costs(costs), classes(step) {
   lastForward = findLossOp(step);
+  findSums();
   enumerateOps();
   enumerateDomains(filter);
+  findSharedUses();
   if (!impossible)
     addNodes();
 }
@@ -30,10 +33,63 @@ size_t SearchSpace::signatureOf(Operation *op) {
     key.push_back(type.getAsOpaquePointer());
   for (Type type : op->getResultTypes())
     key.push_back(type.getAsOpaquePointer());
+  bool isSum = sums.contains(op);
+  key.push_back(isSum ? op->getContext() : nullptr);
   auto [entry, inserted] = signatures.try_emplace(std::move(key), splitsOfSignature.size());
-  if (inserted)
-    splitsOfSignature.push_back(std::make_unique<Splits>(passes::enumerateSplits(op, costs.getMesh())));
+  if (inserted) {
+    auto splits = std::make_unique<Splits>(passes::enumerateSplits(op, costs.getMesh()));
+    if (isSum)
+      passes::addSplitsOfSums(op, costs.getMesh(), *splits);
+    communication.emplace_back();
+    for (const OpSplit &split : *splits)
+      communication.back().push_back(costs.splitCommunicationSeconds(split));
+    splitsOfSignature.push_back(std::move(splits));
+  }
   return entry->second;
+}
+
+/// Additions of what other ops can leave partial, and nothing else uses.
+void SearchSpace::findSums() {
+  for (auto add : step.getBody().front().getOps<nn::AddOp>()) {
+    bool canWait = llvm::all_of(add->getOperands(), [&](Value operand) {
+      Operation *made = operand.getDefiningOp();
+      return made && operand.hasOneUse() && operand.getType() == add.getResult().getType() &&
+             (sums.contains(made) || (passes::canLeaveSum(made) && !isa<nn::AddOp>(made)));
+    });
+    if (canWait)
+      sums.insert(add);
+  }
+}
+
+/// Ops that mostly take what comes as it is do not ask for a layout of their own.
+static bool asksForLayout(OpOperand &use) {
+  return !isa<nn::ElementwiseOpInterface, dist::AlikeOp>(use.getOwner()) &&
+         !use.getOwner()->hasTrait<OpTrait::IsTerminator>();
+}
+
+void SearchSpace::findSharedUses() {
+  struct Uses {
+    SmallVector<OpOperand *> all;
+    unsigned inPass[2] = {0, 0}; // forward, backward
+  };
+  llvm::MapVector<Value, Uses> uses;
+  bool isBackward = false;
+  for (Operation &op : step.getBody().front()) {
+    for (OpOperand &use : op.getOpOperands())
+      if (ops.contains(&op) && asksForLayout(use)) {
+        uses[use.get()].all.push_back(&use);
+        ++uses[use.get()].inPass[isBackward];
+      }
+    isBackward |= &op == lastForward;
+  }
+  for (auto &[value, of] : uses) {
+    // One node for both passes: with two, values would have twice the neighbors, and tables be several times larger.
+    if (std::max(of.inPass[0], of.inPass[1]) < 2 || domainOfClass(classes.classOf(value)).size() < 2)
+      continue;
+    for (OpOperand *use : of.all)
+      sharedUses[use] = shared.size();
+    shared.push_back({~0u, (of.inPass[0] > 0) + (of.inPass[1] > 0)});
+  }
 }
 
 void SearchSpace::enumerateOps() {
@@ -45,35 +101,39 @@ void SearchSpace::enumerateOps() {
   }
 }
 
-static LayoutAttr withoutPartial(LayoutAttr layout) {
-  auto none = ArrayAttr::get(layout.getContext(), {});
-  return LayoutAttr::get(layout.getContext(), layout.getDims(), layout.getBlocks(), none, none);
-}
-
 /// The layouts of a value: every split of its dimensions, and what the splits of the ops around it want, in blocks of
-/// more than one element where parts are not even.
+/// more than one element where parts are not even. Of activations, only splits that an op in the neighborhood wants
+/// which does more than go through elements: in another one, a value would be resharded before and after.
 void SearchSpace::enumerateDomains(LayoutFilter filter) {
-  std::vector<llvm::SetVector<LayoutAttr>> wanted(classes.size());
+  WantedLayouts wanted(classes);
   for (auto &[op, node] : ops)
-    for (const OpSplit &split : *node.splits) {
-      for (auto [operand, layout] : llvm::zip(op->getOperands(), split.layouts.operands))
-        wanted[classes.classOf(operand)].insert(layout);
-      for (auto [result, layout] : llvm::zip(op->getResults(), split.layouts.results))
-        wanted[classes.classOf(result)].insert(withoutPartial(layout));
-    }
+    wanted.add(op, *node.splits);
   for (size_t index = 0; index < classes.size(); ++index) {
     auto type = cast<RankedTensorType>(classes.members(index).front().getType());
+    const LayoutSet *work = wanted.ofWorkAround(index);
     Domain domain;
+    auto isSame = [&](LayoutAttr a, LayoutAttr b) {
+      return passes::holdSameElements(a, b, type.getShape(), costs.getMesh());
+    };
+    auto isWanted = [&](LayoutAttr layout) {
+      return !work || layout.isReplicated() ||
+             llvm::any_of(*work, [&](LayoutAttr other) { return isSame(layout, other); });
+    };
     auto add = [&](LayoutAttr layout) {
-      auto isSame = [&](LayoutAttr other) {
-        return passes::holdSameElements(layout, other, type.getShape(), costs.getMesh());
-      };
-      if (llvm::all_of(classes.members(index), [&](Value value) { return filter(value, layout); }) &&
-          llvm::none_of(domain, isSame))
+      if (isWanted(passes::withoutPartial(layout)) &&
+          llvm::all_of(classes.members(index), [&](Value value) { return filter(value, layout); }) &&
+          llvm::none_of(domain, [&](LayoutAttr other) { return isSame(layout, other); }))
         domain.push_back(layout);
     };
-    llvm::for_each(passes::enumerateLayouts(type, costs.getMesh()), add);
-    llvm::for_each(wanted[index], add);
+    auto addAll = [&] {
+      llvm::for_each(passes::enumerateLayouts(type, costs.getMesh()), add);
+      llvm::for_each(wanted.ofClass(index), add);
+    };
+    addAll();
+    if (domain.empty() && work) {
+      work = nullptr;
+      addAll();
+    }
     if (domain.empty() && !impossible)
       impossible = classes.members(index).front();
     std::vector<const void *> key;
@@ -165,6 +225,50 @@ void SearchSpace::addClass(size_t index) {
   problem.nodes.push_back(std::move(node));
 }
 
+uint32_t SearchSpace::reshardTable(size_t from, size_t to, RankedTensorType type) {
+  auto [entry, inserted] = tableKeys.try_emplace({reinterpret_cast<uint64_t>(domains[from]),
+                                                  reinterpret_cast<uint64_t>(domains[to]), 3,
+                                                  reinterpret_cast<uint64_t>(type.getAsOpaquePointer())},
+                                                 0);
+  if (!inserted)
+    return entry->second;
+  PairTable table{
+      static_cast<uint32_t>(domains[from]->size()), static_cast<uint32_t>(domains[to]->size()), {}, {}};
+  for (LayoutAttr have : *domains[from])
+    for (LayoutAttr want : *domains[to])
+      table.seconds.push_back(costs.reshardSeconds(type, have, want));
+  return entry->second = internPair(std::move(table));
+}
+
+/// The node beside which an operand stands: of its value, or of the layout that its users share, which is made where
+/// the first of them is met.
+uint32_t SearchSpace::nodeOfUse(OpOperand &use) {
+  size_t index = classes.classOf(use.get());
+  auto known = sharedUses.find(&use);
+  if (known == sharedUses.end())
+    return classNodes[index];
+  auto &[node, passes] = shared[known->second];
+  if (node == ~0u) {
+    node = problem.nodes.size();
+    size_t choices = domains[index]->size();
+    Node made;
+    made.unaryTable = internUnary({std::vector<double>(choices), std::vector<int64_t>(choices)});
+    problem.nodes.push_back(std::move(made));
+    // What is gathered for the forward pass is not kept for the backward pass.
+    for (int pass = 0; pass < passes; ++pass)
+      addEdge(classNodes[index], node,
+              reshardTable(index, index, cast<RankedTensorType>(use.get().getType())));
+  }
+  return node;
+}
+
+LayoutAttr SearchSpace::layoutOfUse(OpOperand &use, ArrayRef<uint32_t> choices) const {
+  size_t index = classes.classOf(use.get());
+  auto known = sharedUses.find(&use);
+  return (
+      *domains[index])[choices[known == sharedUses.end() ? classNodes[index] : shared[known->second].node]];
+}
+
 void SearchSpace::addEdge(uint32_t first, uint32_t second, uint32_t table) {
   problem.edges.push_back({first, second, table});
 }
@@ -200,19 +304,23 @@ uint32_t SearchSpace::resultTable(const OpNode &op, unsigned result, Value value
 
 void SearchSpace::addOp(Operation *op) {
   OpNode &opNode = ops.find(op)->second;
+  SmallVector<uint32_t> operands;
+  for (OpOperand &operand : op->getOpOperands())
+    operands.push_back(nodeOfUse(operand));
   opNode.node = problem.nodes.size();
   auto [entry, inserted] = tableKeys.try_emplace({opNode.signature, 0, 2, 0}, 0);
   if (inserted) {
     UnaryTable table;
-    for (const OpSplit &split : *opNode.splits)
-      table.seconds.push_back(costs.opSeconds(op, split));
+    for (auto [split, seconds, may] :
+         llvm::zip(*opNode.splits, communication[opNode.signature], costs.mayTake(op, *opNode.splits)))
+      table.seconds.push_back(may ? costs.opSeconds(op, split) + seconds : forbidden);
     entry->second = internUnary(std::move(table));
   }
   Node node;
   node.unaryTable = entry->second;
   problem.nodes.push_back(std::move(node));
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    addEdge(classNodes[classes.classOf(operand)], opNode.node, operandTable(opNode, index, operand));
+    addEdge(operands[index], opNode.node, operandTable(opNode, index, operand));
   for (auto [index, result] : llvm::enumerate(op->getResults()))
     addEdge(opNode.node, classNodes[classes.classOf(result)], resultTable(opNode, index, result));
 }
@@ -226,19 +334,17 @@ void SearchSpace::addTerminator() {
     size_t from = classes.classOf(operand), to = classes.classOf(body.getArgument(index));
     if (from == to)
       continue;
-    auto type = cast<RankedTensorType>(operand.getType());
-    PairTable table{
-        static_cast<uint32_t>(domains[from]->size()), static_cast<uint32_t>(domains[to]->size()), {}, {}};
-    for (LayoutAttr have : *domains[from])
-      for (LayoutAttr want : *domains[to])
-        table.seconds.push_back(costs.reshardSeconds(type, have, want));
-    addEdge(classNodes[from], classNodes[to], internPair(std::move(table)));
+    addEdge(classNodes[from], classNodes[to],
+            reshardTable(from, to, cast<RankedTensorType>(operand.getType())));
   }
 }
 
 double SearchSpace::computeSeconds(ArrayRef<uint32_t> choices) const {
   double seconds = 0;
-  for (const auto &[op, node] : ops)
-    seconds += problem.unaryTables[problem.nodes[node.node].unaryTable].seconds[choices[node.node]];
+  for (const auto &[op, node] : ops) {
+    uint32_t choice = choices[node.node];
+    seconds += problem.unaryTables[problem.nodes[node.node].unaryTable].seconds[choice] -
+               communication[node.signature][choice];
+  }
   return seconds;
 }

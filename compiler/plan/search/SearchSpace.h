@@ -22,6 +22,12 @@ using Domain = llvm::SmallVector<dist::LayoutAttr>;
 /// wants of its operand or gives its result. So every value may be resharded before each use, and backward ops
 /// need not be split as their forward ops.
 ///
+/// Where several ops use a value in one pass, forward or backward, a node between says in which layout they find it:
+/// it is gathered once a pass for all of them (the input of query, key and value; a gradient that two products take).
+///
+/// Partial sums that are added to each other are added up once: where both operands of an addition can be left
+/// partial, so can its result.
+///
 /// Memory counts what lives from the forward to the backward pass, and what persists: parameters, gradients,
 /// optimizer state, states, inputs, and the values that backward ops use. Results of reshards come and go, and
 /// are not counted.
@@ -46,6 +52,9 @@ public:
     return (*node.splits)[choices[node.node]];
   }
   uint32_t nodeOfOp(mlir::Operation *op) const { return ops.find(op)->second.node; }
+  /// The layout in which the op finds an operand, before it is made what its split wants: that of the value, or one
+  /// that several ops share.
+  dist::LayoutAttr layoutOfUse(mlir::OpOperand &use, llvm::ArrayRef<uint32_t> choices) const;
   llvm::ArrayRef<passes::OpSplit> splitsOf(mlir::Operation *op) const { return *ops.find(op)->second.splits; }
   dist::MeshOp getMesh() const { return costs.getMesh(); }
   /// What the ops take, without communication.
@@ -62,9 +71,13 @@ private:
   };
 
   void enumerateOps();
+  void findSums();
+  void findSharedUses();
   void enumerateDomains(LayoutFilter filter);
   void addNodes();
   void addOp(mlir::Operation *op);
+  uint32_t nodeOfUse(mlir::OpOperand &use);
+  uint32_t reshardTable(size_t from, size_t to, mlir::RankedTensorType type);
   void addClass(size_t index);
   void addEdge(uint32_t first, uint32_t second, uint32_t table);
   void addTerminator();
@@ -87,9 +100,18 @@ private:
   std::vector<std::unique_ptr<Splits>> splitsOfSignature;
   std::map<std::vector<const void *>, std::unique_ptr<Domain>> domainPool;
   llvm::MapVector<mlir::Operation *, OpNode> ops;
+  llvm::DenseSet<mlir::Operation *> sums; // additions whose operands can all be left partial
+  /// A layout that uses of one value share.
+  struct SharedLayout {
+    uint32_t node;
+    int passes; // in which it is made of the value's
+  };
+  std::vector<SharedLayout> shared;
+  llvm::DenseMap<mlir::OpOperand *, size_t> sharedUses; // into `shared`
   std::vector<const Domain *> domains; // per class
   std::vector<uint32_t> classNodes;
   std::map<std::vector<uint64_t>, uint32_t> tableKeys;
+  std::vector<std::vector<double>> communication; // per signature: what each split communicates
   std::map<std::vector<double>, uint32_t> unaryPool, pairPool;
 };
 

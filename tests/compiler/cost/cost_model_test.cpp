@@ -55,6 +55,8 @@ TEST(AlpaModel, EachLevelHasItsAlphaAndBeta) {
 
 TEST(AlpaModel, ComputationIsFree) {
   EXPECT_EQ(model("alpa", fourInARow())->opSeconds({machine::OpClass::Matmul, 1e12, 1, 1, {}, ""}), 0);
+  EXPECT_FALSE(model("alpa", fourInARow())->countsWork());
+  EXPECT_TRUE(model("native", fourInARow())->countsWork());
 }
 
 TEST(PipeDreamModel, SynchronizesFourTimesTheWeightsThatLeave) {

@@ -53,3 +53,14 @@ nn.step "infer" @s(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x", dist.l
   %1 = nn.add %0, %w {dist.layouts = [#dist.layout<[[]], sum = ["data"]>]} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   nn.return %1 : tensor<2xf32>
 }
+
+// -----
+
+// an op that is split by its parts, with a result as if it were whole
+dist.mesh @mesh axes(["tensor" = 2])
+nn.step "infer" @s(%x: tensor<4x6xf32> {nn.role = "parameter", nn.name = "x", dist.layout = #dist.layout<[[], ["tensor"]]>})
+    -> (tensor<4x6xf32> {nn.role = "output", nn.name = "y", dist.layout = #dist.layout<[[], []]>}) attributes {dist.mesh = @mesh} {
+  // expected-error @below {{result 0 has layout #dist.layout<[[], []]>, but a split by its parts gives #dist.layout<[[], ["tensor"]]>}}
+  %0 = nn.softmax %x : (tensor<4x6xf32>) -> tensor<4x6xf32>
+  nn.return %0 : tensor<4x6xf32>
+}
