@@ -5,6 +5,7 @@
 #include "compiler/codegen/program/RankPrograms.h"
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/machine/ir/ClusterAttr.h"
+#include "compiler/pipeline/Communication.h"
 #include "compiler/pipeline/FitMemory.h"
 #include "compiler/pipeline/IdLimits.h"
 #include "compiler/pipeline/KernelOperations.h"
@@ -50,8 +51,8 @@ using Outcome = std::optional<plan::SearchOutcome>;
 // The passes of each phase
 //===----------------------------------------------------------------------===//
 
-/// Whether layouts are searched: data parallelism alone leaves nothing to decide, but a plan that is kept must be one that
-/// can be read.
+/// Whether layouts are searched: data parallelism alone leaves nothing to decide, but a plan that is kept must be one
+/// that can be read.
 bool searchesPlan(const CompileOptions &options) {
   return options.plan.empty() &&
          (!options.parallel.isDataParallel() || !options.layoutRules.empty() || options.keepsPlan);
@@ -186,6 +187,7 @@ FailureOr<std::string> buildKernels(ModuleOp module, const CompileOptions &optio
 /// What the report says of a plan, and what the rt form does not have any more.
 struct PlanFacts {
   std::vector<plan::LayoutRow> layouts;
+  std::vector<plan::CommunicationRow> communication;
   std::pair<std::vector<std::string>, std::vector<int64_t>> mesh;
   plan::ParallelSpec parallel;
   std::string text;      // where it is kept
@@ -196,6 +198,7 @@ PlanFacts collectFacts(ModuleOp module, const CompileOptions &options, const Dim
                        const Outcome &outcome) {
   PlanFacts facts;
   facts.layouts = collectLayouts(module, names);
+  facts.communication = collectCommunication(module, options);
   facts.mesh = collectMesh(module);
   facts.parallel = outcome ? outcome->parallel : options.parallel;
   if (!options.plan.empty()) {
@@ -301,6 +304,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 facts.parallel,
                                 batch,
                                 std::move(facts.layouts),
+                                std::move(facts.communication),
                                 {},
                                 {},
                                 std::move(outcome),

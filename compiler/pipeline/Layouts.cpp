@@ -51,6 +51,7 @@ std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, cons
       row.dimensionNames = found->second;
     for (Attribute axes : layout.getDims())
       row.axes.push_back(strings(cast<ArrayAttr>(axes)));
+    row.blocks = layout.getBlocks().asArrayRef().vec();
     row.partialAxes = strings(layout.getSum());
     rows.push_back(std::move(row));
   }

@@ -113,7 +113,8 @@ json::Object memoryOf(const ProgramT &program) {
   return memory;
 }
 
-json::Array collectivesOf(const ProgramT &program) {
+json::Array collectivesOf(const ProgramT &program, int64_t rank, const machine::Cluster &cluster,
+                          const cost::CostModel &costs) {
   json::Array rows;
   for (const auto &instruction : program.instructions) {
     if (instruction->opcode != Opcode::kCollectiveStart)
@@ -125,6 +126,7 @@ json::Array collectivesOf(const ProgramT &program) {
         json::Object{{"kind", instruction->target},
                      {"label", instruction->label},
                      {"bytes", bytes},
+                     {"time", cost::communicationSeconds(*instruction, program, rank, cluster, costs)},
                      {"ranks", static_cast<int64_t>(program.groups[instruction->group]->ranks.size())}});
   }
   return rows;
@@ -157,8 +159,21 @@ json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
                                 {"shape", json::Array(layout.shape)},
                                 {"dims", json::Array(layout.dimensionNames)},
                                 {"axes", std::move(axes)},
+                                {"blocks", json::Array(layout.blocks)},
                                 {"partial", json::Array(layout.partialAxes)}});
   }
+  return rows;
+}
+
+json::Array communicationOf(const std::vector<plan::CommunicationRow> &communication) {
+  json::Array rows;
+  for (const plan::CommunicationRow &row : communication)
+    rows.push_back(json::Object{{"kind", row.kind},
+                                {"axes", json::Array(row.axes)},
+                                {"bytes", row.bytes},
+                                {"time", row.seconds},
+                                {"cause", row.cause},
+                                {"why", row.why}});
   return rows;
 }
 
@@ -229,6 +244,8 @@ json::Object plan::buildReport(const ReportInput &input) {
                                 {"time", step.seconds},
                                 {"memory", static_cast<int64_t>(first.private_bytes + first.shared_bytes)}});
 
+  json::Array collectives =
+      collectivesOf(first, executable.rank_programs.front()->rank, input.cluster, *costs);
   const plan::ParallelSpec &parallel = input.parallel;
   return json::Object{{"model", executable.model},
                       {"ranks", executable.ranks},
@@ -254,7 +271,8 @@ json::Object plan::buildReport(const ReportInput &input) {
                       {"mesh", meshOf(input)},
                       {"stages", std::move(stages)},
                       {"layouts", layoutsOf(input.layouts)},
-                      {"collectives", collectivesOf(first)},
+                      {"collectives", std::move(collectives)},
+                      {"communication", communicationOf(input.communication)},
                       {"memory", std::move(memory)},
                       {"decisions", std::move(decisions)}};
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/cost/StepEstimate.h"
 #include "compiler/machine/Cluster.h"
+#include "compiler/plan/CommunicationRow.h"
 #include "compiler/plan/SearchOutcome.h"
 #include "runtime/program/program_generated.h"
 #include "llvm/Support/JSON.h"
@@ -25,6 +26,7 @@ struct LayoutRow {
   std::vector<int64_t> shape;                 // on one device
   std::vector<std::string> dimensionNames;    // as declared in the model; empty strings where there are none
   std::vector<std::vector<std::string>> axes; // per dimension, the mesh axes that split it
+  std::vector<int64_t> blocks;                // per dimension, of how many elements a part is a multiple
   std::vector<std::string> partialAxes;       // over which it is a sum that is not added up
 };
 
@@ -33,6 +35,7 @@ struct ReportInput {
   ParallelSpec parallel;
   int64_t batch;
   std::vector<LayoutRow> layouts;
+  std::vector<CommunicationRow> communication; // that the plan asks for
   std::vector<std::string> meshAxes; // the last one the fastest
   std::vector<int64_t> meshSizes;
   std::optional<SearchOutcome> search; // none: the plan was given
@@ -44,6 +47,10 @@ llvm::json::Object buildReport(const ReportInput &input);
 
 /// For a person: ranks, memory by kind, collectives with their bytes, layouts, predictions.
 void printTable(const llvm::json::Object &report, llvm::raw_ostream &os);
+
+/// One line for each decision, with its runner-up and what that would cost, for each time that ranks communicate,
+/// with what caused it, for the search with its gap, and for the memory of each rank.
+void printRemarks(const llvm::json::Object &report, llvm::raw_ostream &os);
 
 } // namespace pdc::plan
 

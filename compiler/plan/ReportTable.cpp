@@ -1,10 +1,13 @@
 //===- ReportTable.cpp - the plan of an executable, for a person ----------===//
 
 #include "compiler/plan/Report.h"
+#include "compiler/plan/ReportText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include <map>
 
 using namespace llvm;
+using namespace pdc::plan;
 
 static std::string withUnit(double value, ArrayRef<StringLiteral> units, double base) {
   size_t unit = 0;
@@ -18,18 +21,27 @@ static std::string withUnit(double value, ArrayRef<StringLiteral> units, double 
   return text;
 }
 
-static std::string bytesText(double bytes) {
+std::string pdc::plan::bytesText(double bytes) {
   return withUnit(bytes,
                   {StringLiteral("B"), StringLiteral("KiB"), StringLiteral("MiB"), StringLiteral("GiB"),
                    StringLiteral("TiB")},
                   1024);
 }
 
-static std::string secondsText(double seconds) {
+std::string pdc::plan::secondsText(double seconds) {
   return withUnit(seconds * 1e6, {StringLiteral("us"), StringLiteral("ms"), StringLiteral("s")}, 1000);
 }
 
-static double number(const json::Object &object, StringRef key) { return object.getNumber(key).value_or(0); }
+double pdc::plan::number(const json::Object &object, StringRef key) {
+  return object.getNumber(key).value_or(0);
+}
+
+std::string pdc::plan::axesText(const json::Object &communication) {
+  std::string text;
+  for (const json::Value &axis : *communication.getArray("axes"))
+    text += (text.empty() ? "" : " and ") + axis.getAsString().value_or("").str();
+  return text;
+}
 
 static void printMemory(const json::Array &rows, raw_ostream &os) {
   constexpr StringLiteral columns[] = {"parameters",         "optimizer_state", "state",
@@ -57,10 +69,61 @@ static void printCollectives(const json::Array &rows, raw_ostream &os) {
     os << "  none\n";
   for (const json::Value &value : rows) {
     const json::Object &row = *value.getAsObject();
-    os << format("  %-15s %12s  %lld ranks  ", row.getString("kind").value_or("").str().c_str(),
-                 bytesText(number(row, "bytes")).c_str(), static_cast<long long>(number(row, "ranks")))
+    os << format("  %-15s %12s %12s  %lld ranks  ", row.getString("kind").value_or("").str().c_str(),
+                 bytesText(number(row, "bytes")).c_str(), secondsText(number(row, "time")).c_str(),
+                 static_cast<long long>(number(row, "ranks")))
        << row.getString("label").value_or("") << "\n";
   }
+}
+
+/// "layer11.fc" becomes "layer*.fc": layers that are alike have one line.
+static std::string withoutNumbers(StringRef text) {
+  std::string general;
+  bool inNumber = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    // Numbers at the end of a word, as in "layer11.fc" and "fc1 linear", not those in it, as in "conv2d".
+    size_t end = text.find_first_not_of("0123456789", i);
+    bool begins =
+        !inNumber && isDigit(text[i]) && (end == StringRef::npos || text[end] == '.' || text[end] == ' ');
+    inNumber = isDigit(text[i]) && (inNumber || begins);
+    if (begins)
+      general += '*';
+    if (!inNumber)
+      general += text[i];
+  }
+  return general;
+}
+
+/// Why ranks communicate; what equal layers do stands once.
+static void printCommunication(const json::Array &rows, raw_ostream &os) {
+  struct Line {
+    int64_t count = 0;
+    double seconds = 0;
+    const json::Object *first = nullptr;
+    std::string text;
+  };
+  std::vector<Line> lines;
+  std::map<std::string, size_t> known;
+  for (const json::Value &value : rows) {
+    const json::Object &row = *value.getAsObject();
+    std::string text = withoutNumbers(row.getString("cause").value_or("")) + " " +
+                       withoutNumbers(row.getString("why").value_or(""));
+    std::string key =
+        (row.getString("kind").value_or("") + axesText(row) + bytesText(number(row, "bytes")) + text).str();
+    auto [entry, inserted] = known.try_emplace(key, lines.size());
+    if (inserted)
+      lines.push_back({0, 0, &row, text});
+    Line &line = lines[entry->second];
+    ++line.count;
+    line.seconds += number(row, "time");
+  }
+  os << "Why ranks communicate (times, kind, mesh axes, bytes each, time of all)\n";
+  for (const Line &line : lines)
+    os << format("  %4lld x %-14s %-12s %12s %12s  ", static_cast<long long>(line.count),
+                 line.first->getString("kind").value_or("").str().c_str(), axesText(*line.first).c_str(),
+                 bytesText(number(*line.first, "bytes")).c_str(), secondsText(line.seconds).c_str())
+       << line.text << "\n";
+  os << "\n";
 }
 
 /// "batch/data x features": a dimension's name, or its size, then the axes that split it.
@@ -126,6 +189,8 @@ void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
   os << "\n";
   printCollectives(*report.getArray("collectives"), os);
   os << "\n";
+  if (const json::Array *rows = report.getArray("communication"); rows && !rows->empty())
+    printCommunication(*rows, os);
   printLayouts(*report.getArray("layouts"), os);
   if (const json::Array *decisions = report.getArray("decisions"); decisions && !decisions->empty()) {
     os << "\nDecisions\n";

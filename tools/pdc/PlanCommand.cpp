@@ -2,6 +2,7 @@
 
 #include "CLI/CLI.hpp"
 #include "compiler/codegen/executable/ExecutableWriter.h"
+#include "compiler/plan/LayoutPicture.h"
 #include "compiler/plan/Report.h"
 #include "runtime/base/file_uses.h"
 #include "runtime/program/container.h"
@@ -16,12 +17,12 @@ using namespace pdc::tool;
 namespace {
 
 struct Arguments {
-  std::string executable, format = "table", output = "-";
+  std::string executable, format = "table", show, output = "-";
 };
 
 int showPlan(const Arguments &arguments) {
   if (arguments.format == "html" || arguments.format == "trace")
-    return fail("--format=" + arguments.format + " is not supported yet; table and json are");
+    return fail("--format=" + arguments.format + " is not supported yet; table, json and remarks are");
   if (std::string message = base::FindOverwrite({{"EXE", arguments.executable}}, {{"-o", arguments.output}});
       !message.empty())
     return fail(message);
@@ -42,13 +43,24 @@ int showPlan(const Arguments &arguments) {
     std::string why = report ? "not a JSON object" : llvm::toString(report.takeError());
     return fail(arguments.executable + ": its plan report is damaged: " + why);
   }
+  std::string picture;
+  if (!arguments.show.empty()) {
+    llvm::Expected<std::string> drawn = plan::drawLayout(*report->getAsObject(), arguments.show);
+    if (!drawn)
+      return fail(arguments.executable + ": " + llvm::toString(drawn.takeError()));
+    picture = std::move(*drawn);
+  }
 
   std::error_code code;
   llvm::raw_fd_ostream os(arguments.output, code);
   if (code)
     return fail(arguments.output + ": " + code.message());
-  if (arguments.format == "json")
+  if (!arguments.show.empty())
+    os << picture;
+  else if (arguments.format == "json")
     os << text << "\n";
+  else if (arguments.format == "remarks")
+    plan::printRemarks(*report->getAsObject(), os);
   else
     plan::printTable(*report->getAsObject(), os);
   os.flush();
@@ -66,13 +78,19 @@ void pdc::tool::addPlanCommand(CLI::App &app, Action &action) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App *plan = app.add_subcommand("plan", "Shows the plan that an executable carries");
   plan->add_option("EXE", arguments->executable, "An executable made by pdc")->required();
-  plan->add_option("--format", arguments->format, "table or json; html and trace are not supported yet")
-      ->check(CLI::IsMember({"table", "json", "html", "trace"}));
+  plan->add_option("--format", arguments->format,
+                   "table, json, or remarks (a line for each decision and each collective, with reasons); "
+                   "html and trace "
+                   "are not supported yet")
+      ->check(CLI::IsMember({"table", "json", "remarks", "html", "trace"}));
+  plan->add_option("--show", arguments->show,
+                   "Draws how this parameter, state or input lies on the mesh, instead of the plan");
   plan->add_option("-o,--output", arguments->output, "Where to write; standard output if not given");
   plan->footer("Examples:\n"
                "  pdc models/gpt_tiny.mlir -o gpt --batch=16 --ranks=2\n"
                "  pdc plan gpt\n"
-               "  pdc plan gpt --format=json -o plan.json\n");
+               "  pdc plan gpt --format=json -o plan.json\n"
+               "  pdc plan gpt --show=wte.weight\n");
   plan->callback([arguments, &action] { action = [arguments] { return showPlan(*arguments); }; });
 }
 

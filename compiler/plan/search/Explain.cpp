@@ -2,6 +2,7 @@
 
 #include "compiler/plan/search/Explain.h"
 #include "compiler/plan/problem/RunnerUps.h"
+#include "compiler/plan/search/ExplainCommunication.h"
 #include "dialects/nn/Utils/Labels.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -9,26 +10,6 @@ using namespace mlir;
 using namespace pdc;
 using namespace pdc::plan;
 using dist::LayoutAttr;
-
-std::string plan::describeLayout(LayoutAttr layout) {
-  if (layout.isReplicated())
-    return "whole";
-  std::string text = "[";
-  llvm::raw_string_ostream os(text);
-  llvm::interleaveComma(llvm::seq<int64_t>(0, layout.getRank()), os, [&](int64_t dim) {
-    if (!layout.isSplit(dim))
-      os << "-";
-    else
-      llvm::interleave(layout.getAxes(dim).getAsValueRange<StringAttr>(), os, "*");
-  });
-  os << "]";
-  if (layout.isPartial()) {
-    os << " partial over ";
-    llvm::interleave(layout.getSum().getAsValueRange<StringAttr>(), os, "*");
-    llvm::interleave(layout.getMax().getAsValueRange<StringAttr>(), os, "*");
-  }
-  return text;
-}
 
 /// "rows over data, n over tensor"
 static std::string describeSplit(Operation *op, const passes::OpSplit &split, dist::MeshOp mesh) {

@@ -18,9 +18,6 @@ std::vector<Decision> explainDecisions(nn::StepOp step, const SearchSpace &space
 /// ranks.
 ParallelSpec describeParallelism(nn::StepOp step, const ParallelSpec &asked, int64_t ranks);
 
-/// "[data, tensor | -]": the axes of each dimension.
-std::string describeLayout(dist::LayoutAttr layout);
-
 } // namespace pdc::plan
 
 #endif // PDC_COMPILER_PLAN_SEARCH_EXPLAIN_H

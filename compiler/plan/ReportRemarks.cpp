@@ -1,0 +1,48 @@
+//===- ReportRemarks.cpp - a plan, remark by remark -----------------------===//
+
+#include "compiler/plan/Report.h"
+#include "compiler/plan/ReportText.h"
+#include "llvm/Support/Format.h"
+
+using namespace llvm;
+using namespace pdc::plan;
+
+static StringRef text(const json::Object &row, StringRef key) { return row.getString(key).value_or(""); }
+
+static void printSearch(const json::Object &search, raw_ostream &os) {
+  if (!search.getNumber("lower_bound")) {
+    os << "remark: search: none, the plan was given\n";
+    return;
+  }
+  os << "remark: search: " << text(search, "method") << ", cost " << secondsText(number(search, "cost"))
+     << ", lower bound " << secondsText(number(search, "lower_bound")) << ", gap "
+     << format("%.3g", 100 * number(search, "gap")) << " %\n";
+}
+
+void pdc::plan::printRemarks(const json::Object &report, raw_ostream &os) {
+  if (const json::Object *search = report.getObject("search"))
+    printSearch(*search, os);
+  for (const json::Value &value : *report.getArray("decisions")) {
+    const json::Object &row = *value.getAsObject();
+    os << "remark: " << text(row, "what") << ": " << text(row, "chosen");
+    if (!text(row, "runner_up").empty())
+      os << "; runner-up " << text(row, "runner_up") << ", " << secondsText(number(row, "cost_difference"))
+         << " more";
+    os << "\n";
+  }
+  if (const json::Array *rows = report.getArray("communication"))
+    for (const json::Value &value : *rows) {
+      const json::Object &row = *value.getAsObject();
+      os << "remark: " << text(row, "kind") << " over " << axesText(row) << ": " << text(row, "cause") << " "
+         << text(row, "why") << "; " << bytesText(number(row, "bytes")) << ", "
+         << secondsText(number(row, "time")) << "\n";
+    }
+  for (const json::Value &value : *report.getArray("memory")) {
+    const json::Object &row = *value.getAsObject();
+    os << "remark: memory of rank " << static_cast<int64_t>(number(row, "rank")) << ": "
+       << bytesText(number(row, "total")) << " (parameters " << bytesText(number(row, "parameters"))
+       << ", optimizer state " << bytesText(number(row, "optimizer_state")) << ", gradients "
+       << bytesText(number(row, "gradients")) << ", activations " << bytesText(number(row, "activations"))
+       << "), most at " << text(row, "peak_at") << "\n";
+  }
+}

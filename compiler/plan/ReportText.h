@@ -1,0 +1,21 @@
+//===- ReportText.h - numbers of a report for a person ----------*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_REPORTTEXT_H
+#define PDC_COMPILER_PLAN_REPORTTEXT_H
+
+#include "llvm/Support/JSON.h"
+#include <string>
+
+namespace pdc::plan {
+
+/// "4.00 MiB"
+std::string bytesText(double bytes);
+/// "12.30 us"
+std::string secondsText(double seconds);
+/// The number under a key; 0 where there is none.
+double number(const llvm::json::Object &object, llvm::StringRef key);
+/// "tensor and data"
+std::string axesText(const llvm::json::Object &communication);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_REPORTTEXT_H
