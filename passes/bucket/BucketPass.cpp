@@ -152,8 +152,9 @@ struct BucketAllReduces : passes::impl::BucketPassBase<BucketAllReduces> {
 
   void runOnOperation() override {
     if (bytes < 1 || smallBytes < 0) {
-      getOperation().emitError() << "expected a bucket of at least one byte, and small ones of none or more, found bytes="
-                                 << bytes << " small-bytes=" << smallBytes;
+      getOperation().emitError()
+          << "expected a bucket of at least one byte, and small ones of none or more, found bytes=" << bytes
+          << " small-bytes=" << smallBytes;
       return signalPassFailure();
     }
     for (nn::StepOp step : getOperation().getOps<nn::StepOp>()) {

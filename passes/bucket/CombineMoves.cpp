@@ -49,8 +49,8 @@ struct Parts {
   int64_t unit;               // elements per index
 
   explicit Parts(Operation *op) {
-    auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
-        op, op->getAttrOfType<FlatSymbolRefAttr>("mesh"));
+    auto mesh =
+        SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(op, op->getAttrOfType<FlatSymbolRefAttr>("mesh"));
     int64_t members = mesh.getParts(op->getAttrOfType<ArrayAttr>("axes"));
     if (auto gather = dyn_cast<dist::AllGatherOp>(op)) {
       dim = gather.getDim();
@@ -166,8 +166,8 @@ private:
   OpBuilder &b;
   ArrayRef<Operation *> ops;
   Location loc;
-  SmallVector<Parts> parts;     // per op
-  SmallVector<int64_t> blocks;  // elements of each member, of all ops
+  SmallVector<Parts> parts;    // per op
+  SmallVector<int64_t> blocks; // elements of each member, of all ops
   Type elementType;
 };
 
@@ -202,7 +202,8 @@ void passes::combineMoves(Block &block, int64_t smallBytes, int64_t limitBytes) 
     order.push_back(&op);
   for (Operation *op : order) {
     for (Bucket &bucket : open)
-      if (llvm::any_of(bucket.ops, [&](Operation *member) { return llvm::is_contained(member->getUsers(), op); }))
+      if (llvm::any_of(bucket.ops,
+                       [&](Operation *member) { return llvm::is_contained(member->getUsers(), op); }))
         combine(bucket);
     if (!isa<dist::AllGatherOp, dist::ReduceScatterOp>(op) || bytesOf(typeOf(wholeOf(op))) > smallBytes)
       continue;

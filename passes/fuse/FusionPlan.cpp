@@ -224,13 +224,14 @@ bool FusionPlan::joinInOrder(const FusionGroup &joined, int into, int from) {
   };
   SmallVector<int> predecessors;
   visitDefinitions(operandsOf(joined), [&](int node) { predecessors.push_back(node); });
-  return order.join(groups[into].node, groups[from].node, predecessors, [&](int node, NodeOrder::Visit visit) {
-    int owner = ownerOf(program[node]);
-    if (owner < 0)
-      visitDefinitions(program[node]->getOperands(), visit);
-    else
-      visitDefinitions(operandsOf(groups[owner]), visit);
-  });
+  return order.join(groups[into].node, groups[from].node, predecessors,
+                    [&](int node, NodeOrder::Visit visit) {
+                      int owner = ownerOf(program[node]);
+                      if (owner < 0)
+                        visitDefinitions(program[node]->getOperands(), visit);
+                      else
+                        visitDefinitions(operandsOf(groups[owner]), visit);
+                    });
 }
 
 /// Whether waiting until `readyAt` for `part` to run keeps more bytes alive than it saves.

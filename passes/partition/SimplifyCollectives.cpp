@@ -44,31 +44,92 @@ static void cancelSliceAndGather(Operation *op) {
     cancels(gather, gather.getInput().getDefiningOp<dist::SliceOp>());
 }
 
-/// all_reduce whose result is only sliced, each time into the same parts, is reduce_scatter.
-static void scatterWhatIsSliced(dist::AllReduceOp reduce) {
-  if (reduce.getInputs().size() != 1 || reduce->use_empty())
-    return;
-  auto first = dyn_cast<dist::SliceOp>(*reduce->user_begin());
+/// The slice that every use of the value makes, over axes of the same mesh as `op`; null if there are others.
+static dist::SliceOp onlySlice(Value value, Operation *op) {
+  auto first = value.use_empty() ? dist::SliceOp() : dyn_cast<dist::SliceOp>(*value.user_begin());
   auto alike = [&](Operation *user) {
     auto slice = dyn_cast<dist::SliceOp>(user);
     return slice && slice.getMeshAttr() == first.getMeshAttr() && slice.getAxes() == first.getAxes() &&
            slice.getDim() == first.getDim() && slice.getSizesAttr() == first.getSizesAttr();
   };
-  bool sameRanks = first && first.getMeshAttr() == reduce.getMeshAttr() &&
-                   first.getAxes().size() == reduce.getAxes().size() &&
-                   llvm::all_of(first.getAxes(),
-                                [&](Attribute axis) { return llvm::is_contained(reduce.getAxes(), axis); });
-  if (!sameRanks || !llvm::all_of(reduce->getUsers(), alike))
-    return;
-  OpBuilder b(reduce);
-  auto scatter = dist::ReduceScatterOp::create(
-      b, reduce.getLoc(), first.getType(), reduce.getMeshAttr(), first.getAxesAttr(), reduce.getInputs()[0],
-      reduce.getReductionAttr(), first.getDimAttr(), first.getSizesAttr());
-  for (Operation *slice : llvm::make_early_inc_range(reduce->getUsers())) {
-    slice->getResult(0).replaceAllUsesWith(scatter.getResult());
+  bool sameMesh = first && first.getMeshAttr() == op->getAttr("mesh");
+  return sameMesh && llvm::all_of(value.getUsers(), alike) ? first : dist::SliceOp();
+}
+
+/// `value`, whose users are slices, is what `op` made; `part` is what they are.
+static void replaceSlices(Operation *op, Value value, Value part) {
+  for (Operation *slice : llvm::make_early_inc_range(value.getUsers())) {
+    slice->getResult(0).replaceAllUsesWith(part);
     slice->erase();
   }
-  reduce.erase();
+  op->erase();
+}
+
+static bool isAmong(Attribute axis, ArrayAttr axes) { return llvm::is_contained(axes, axis); }
+
+static dist::SliceOp sliceOf(OpBuilder &b, Value value, RankedTensorType type, dist::SliceOp like) {
+  return dist::SliceOp::create(b, like.getLoc(), type, like.getMeshAttr(), like.getAxesAttr(), value,
+                               like.getDimAttr(), like.getSizesAttr());
+}
+
+static Value allReduceOf(OpBuilder &b, Value value, ArrayAttr axes, dist::AllReduceOp like) {
+  return dist::AllReduceOp::create(b, like.getLoc(), TypeRange(value.getType()), like.getReductionAttr(),
+                                   like.getMeshAttr(), axes, ValueRange(value), IntegerAttr())
+      .getResult(0);
+}
+
+/// all_reduce whose result is only sliced, each time into the same parts. Over axes of the reduction: it is
+/// reduce_scatter, and all_reduce of the parts over what other axes the reduction has. Over other axes: the parts are cut
+/// out before.
+static void reduceParts(dist::AllReduceOp reduce) {
+  dist::SliceOp slice =
+      reduce.getInputs().size() == 1 ? onlySlice(reduce.getResult(0), reduce) : dist::SliceOp();
+  if (!slice)
+    return;
+  OpBuilder b(reduce);
+  SmallVector<Attribute> others;
+  llvm::copy_if(reduce.getAxes(), std::back_inserter(others),
+                [&](Attribute axis) { return !isAmong(axis, slice.getAxes()); });
+  size_t shared = reduce.getAxes().size() - others.size();
+  Value part;
+  if (shared == 0) {
+    part = allReduceOf(b, sliceOf(b, reduce.getInputs()[0], slice.getType(), slice), reduce.getAxesAttr(),
+                       reduce);
+  } else if (shared == slice.getAxes().size()) {
+    part = dist::ReduceScatterOp::create(b, reduce.getLoc(), slice.getType(), reduce.getMeshAttr(),
+                                         slice.getAxesAttr(), reduce.getInputs()[0],
+                                         reduce.getReductionAttr(), slice.getDimAttr(), slice.getSizesAttr());
+    if (!others.empty())
+      part = allReduceOf(b, part, b.getArrayAttr(others), reduce);
+  } else {
+    return;
+  }
+  replaceSlices(reduce, reduce.getResult(0), part);
+}
+
+/// all_gather of one dimension whose result is only sliced along another, each time into the same parts. Over the same
+/// axes: it is all_to_all. Over other axes: the parts are cut out before.
+static void gatherParts(dist::AllGatherOp gather) {
+  dist::SliceOp slice = onlySlice(gather.getResult(), gather);
+  if (!slice || slice.getDim() == gather.getDim())
+    return;
+  OpBuilder b(gather);
+  Value part;
+  if (slice.getAxes() == gather.getAxes()) {
+    part = dist::AllToAllOp::create(b, gather.getLoc(), slice.getType(), gather.getMeshAttr(),
+                                    gather.getAxesAttr(), gather.getInput(), slice.getDimAttr(),
+                                    gather.getDimAttr(), slice.getSizesAttr(), gather.getSizesAttr());
+  } else if (llvm::none_of(slice.getAxes(),
+                           [&](Attribute axis) { return isAmong(axis, gather.getAxes()); })) {
+    SmallVector<int64_t> shape(gather.getInput().getType().getShape());
+    shape[slice.getDim()] = slice.getType().getDimSize(slice.getDim());
+    Value cut = sliceOf(b, gather.getInput(), gather.getInput().getType().clone(shape), slice);
+    part = dist::AllGatherOp::create(b, gather.getLoc(), slice.getType(), gather.getMeshAttr(),
+                                     gather.getAxesAttr(), cut, gather.getDimAttr(), gather.getSizesAttr());
+  } else {
+    return;
+  }
+  replaceSlices(gather, gather.getResult(), part);
 }
 
 /// Two collectives that do the same to the same values.
@@ -105,7 +166,9 @@ void passes::simplifyCollectives(Block &block) {
   dropUnused(block);
   shareEqual(block);
   for (auto reduce : llvm::make_early_inc_range(block.getOps<dist::AllReduceOp>()))
-    scatterWhatIsSliced(reduce);
+    reduceParts(reduce);
+  for (auto gather : llvm::make_early_inc_range(block.getOps<dist::AllGatherOp>()))
+    gatherParts(gather);
   for (nn::AddOp add : llvm::make_early_inc_range(block.getOps<nn::AddOp>()))
     addBeforeReducing(add);
 }

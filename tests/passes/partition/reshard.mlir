@@ -112,3 +112,42 @@ nn.step "infer" @simplified(
   %6 = dist.reshard %5 {dist.layouts = [#dist.layout<[["data"]]>]} : tensor<4xf32>
   nn.return %1, %0, %2, %3, %6 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+dist.mesh @mesh axes(["x" = 2, "y" = 2])
+// Of what is only sliced, no more is moved than that: %p is scattered over "x" and its parts are summed over "y"; %q is
+// cut before it is summed; columns are cut before rows are gathered; rows become columns in one exchange.
+// CHECK-LABEL: nn.step "infer" @parts(
+// CHECK-SAME: %[[W:w]]: tensor<2x4xf32>
+// CHECK: %[[P:.*]] = nn.reduce_sum
+// CHECK: %[[PART:.*]] = dist.reduce_scatter sum over @mesh ["x"] dim 0(%[[P]]) {{.*}} : tensor<8xf32> to tensor<4xf32>
+// CHECK: dist.all_reduce sum over @mesh ["y"](%[[PART]]) {{.*}} : tensor<4xf32>
+// CHECK: %[[Q:.*]] = nn.reduce_sum
+// CHECK: %[[CUT:.*]] = dist.slice over @mesh ["y"] dim 0(%[[Q]]) {{.*}} : tensor<8xf32> to tensor<4xf32>
+// CHECK: dist.all_reduce sum over @mesh ["x"](%[[CUT]]) {{.*}} : tensor<4xf32>
+// CHECK: %[[COLUMNS:.*]] = dist.slice over @mesh ["y"] dim 1(%[[W]]) {{.*}} : tensor<2x4xf32> to tensor<2x2xf32>
+// CHECK: dist.all_gather over @mesh ["x"] dim 0(%[[COLUMNS]]) {{.*}} : tensor<2x2xf32> to tensor<4x2xf32>
+// CHECK: dist.all_to_all over @mesh ["x"] split 1 concat 0(%[[W]]) {{.*}} : tensor<2x4xf32> to tensor<4x2xf32>
+// CHECK-NOT: dist.all_gather
+// CHECK: nn.return
+nn.step "infer" @parts(
+    %a: tensor<8x8xf32> {nn.role = "parameter", nn.name = "a", dist.layout = #dist.layout<[["x", "y"], []]>},
+    %w: tensor<4x4xf32> {nn.role = "parameter", nn.name = "w", dist.layout = #dist.layout<[["x"], []]>},
+    %c: tensor<4x8xf32> {nn.role = "parameter", nn.name = "c", dist.layout = #dist.layout<[["x"], []]>})
+    -> (tensor<8xf32> {nn.role = "output", nn.name = "p", dist.layout = #dist.layout<[["x"]]>},
+        tensor<8xf32> {nn.role = "output", nn.name = "q", dist.layout = #dist.layout<[["y"]]>},
+        tensor<4x4xf32> {nn.role = "output", nn.name = "columns", dist.layout = #dist.layout<[[], ["y"]]>},
+        tensor<4x4xf32> {nn.role = "output", nn.name = "turned", dist.layout = #dist.layout<[[], ["x"]]>}) attributes {dist.mesh = @mesh} {
+  %p = nn.reduce_sum %a {axes = array<i64: 0>, dist.layouts = [#dist.layout<[[]], sum = ["x", "y"]>]} : (tensor<8x8xf32>) -> tensor<8xf32>
+  %p1 = dist.reshard %p {dist.layouts = [#dist.layout<[[]]>]} : tensor<8xf32>
+  %p2 = dist.reshard %p1 {dist.layouts = [#dist.layout<[["x"]]>]} : tensor<8xf32>
+  %q = nn.reduce_sum %c {axes = array<i64: 0>, dist.layouts = [#dist.layout<[[]], sum = ["x"]>]} : (tensor<4x8xf32>) -> tensor<8xf32>
+  %q1 = dist.reshard %q {dist.layouts = [#dist.layout<[[]]>]} : tensor<8xf32>
+  %q2 = dist.reshard %q1 {dist.layouts = [#dist.layout<[["y"]]>]} : tensor<8xf32>
+  %w1 = dist.reshard %w {dist.layouts = [#dist.layout<[[], []]>], dist.apart = 1} : tensor<4x4xf32>
+  %w2 = dist.reshard %w1 {dist.layouts = [#dist.layout<[[], ["y"]]>]} : tensor<4x4xf32>
+  %w3 = dist.reshard %w {dist.layouts = [#dist.layout<[[], []]>]} : tensor<4x4xf32>
+  %w4 = dist.reshard %w3 {dist.layouts = [#dist.layout<[[], ["x"]]>]} : tensor<4x4xf32>
+  nn.return %p2, %q2, %w2, %w4 : tensor<8xf32>, tensor<8xf32>, tensor<4x4xf32>, tensor<4x4xf32>
+}
