@@ -27,9 +27,10 @@ def PartitionPass : Pass<"partition", "::mlir::ModuleOp"> {
 
     Whatever layouts a `dist.reshard` lies between, it becomes the cheapest sequence of collectives and slices
     (passes/layouts/Reshard.h). The sum of two reduced values is reduced once, equal collectives are shared, slices and
-    gathers that undo each other go. An op that is linear in operands may get partial sums of them. An op whose layouts split a
-    loop along which only its parts can be split (the columns of a softmax, the classes of a cross entropy) is replaced by
-    these, with reductions of a number or two a row between them (passes/layouts/SplitByParts.h). Arguments and
+    gathers that undo each other go, and of what is only sliced no more than that is reduced or gathered. An op that is
+    linear in operands may get partial sums of them. An op whose layouts split a loop along which only its parts can be
+    split (the columns of a softmax, the classes of a cross entropy) is replaced by these, with reductions of a number or
+    two a row between them (passes/layouts/SplitByParts.h). Arguments and
     results keep their layout and have their type on one device in `dist.global`; inputs that are not split by samples,
     or not all in the same way, are loaded as whole samples and sliced. Of a step of kind "gradient" a whole copy stays,
     `@reference_gradient`, with the attribute `dist.reference`: what `verify` compares with.
