@@ -4,6 +4,7 @@
 #include "compiler/plan/problem/BranchAndBound.h"
 #include "compiler/plan/problem/Dominance.h"
 #include "compiler/plan/problem/Elimination.h"
+#include "compiler/plan/problem/TreeBounds.h"
 #include <algorithm>
 #include <cmath>
 
@@ -84,6 +85,78 @@ static void searchBounds(const Problem &problem, const Adjacency &adjacency, Cos
   }
 }
 
+namespace {
+/// Where the exact search is too wide: bounds by messages along trees, plans that they lead to, and without the choices
+/// that no better plan has.
+class Narrowing {
+public:
+  Narrowing(const Problem &problem, const Adjacency &adjacency, const Domains &allowed, const Pricing &pricing,
+            PricedPlan &plan)
+      : problem(problem), adjacency(adjacency), allowed(allowed), pricing(pricing), plan(plan),
+        fixedCost(pricing.cost(problem.fixedSeconds, problem.fixedBytes)) {}
+
+  /// Removes useless choices from the domains of the network's variables; false if there are none. A domain may become
+  /// empty: then nothing is better than the plan. Raises the bound, a cost with the fixed part.
+  bool run(const CostNetwork &network, Domains &domains, double &bound) {
+    TreeBounds messages(network);
+    double quanta = 0, before = 0;
+    for (int sweep = 1; sweep <= mostSweeps; ++sweep) {
+      quanta = messages.sweep();
+      if (sweep % sweepsBetweenPlans != 0)
+        continue;
+      improve(choicesOfNodes(network, domains, messages.decode()));
+      if (quanta >= planQuanta(network) || quanta - before < leastProgress * quanta)
+        break;
+      before = quanta;
+    }
+    bound = std::max(bound, quanta * network.quantum - network.roundingCost + fixedCost);
+    return remove(network, messages, quanta, domains);
+  }
+
+private:
+  static constexpr int mostSweeps = 400, sweepsBetweenPlans = 10;
+  static constexpr double leastProgress = 1e-4; // of the bound, from one plan to the next
+
+  void improve(std::vector<uint32_t> choices) {
+    descend(problem, adjacency, allowed, pricing, choices);
+    PlanCost cost = evaluate(problem, choices);
+    if (!plan.isPossible || pricing.cost(cost.seconds, cost.bytes) <
+                                pricing.cost(plan.total.seconds, plan.total.bytes))
+      take(plan, problem, std::move(choices));
+  }
+
+  /// At least what the plan costs in the network.
+  double planQuanta(const CostNetwork &network) const {
+    if (!plan.isPossible)
+      return forbidden;
+    double cost = pricing.cost(plan.total.seconds, plan.total.bytes) - fixedCost;
+    return (cost + network.roundingCost) / network.quantum + 1;
+  }
+
+  bool remove(const CostNetwork &network, const TreeBounds &messages, double quanta, Domains &domains) const {
+    double useless = planQuanta(network);
+    bool hasRemoved = false;
+    for (uint32_t variable = 0; variable < network.extents.size(); ++variable) {
+      std::vector<uint32_t> &domain = domains[network.nodeOf[variable]], stays;
+      std::vector<double> extra = messages.aboveBound(variable);
+      for (size_t i = 0; i < domain.size(); ++i)
+        if (quanta + extra[i] * (1 - TreeBounds::slack) < useless)
+          stays.push_back(domain[i]);
+      hasRemoved |= stays.size() < domain.size();
+      domain = std::move(stays);
+    }
+    return hasRemoved;
+  }
+
+  const Problem &problem;
+  const Adjacency &adjacency;
+  const Domains &allowed;
+  const Pricing &pricing;
+  PricedPlan &plan;
+  const double fixedCost;
+};
+} // namespace
+
 PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adjacency,
                                     const Domains &allowed, const Pricing &pricing,
                                     const SearchLimits &limits, SolverStatistics &statistics) {
@@ -93,26 +166,53 @@ PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adj
   descend(problem, adjacency, allowed, pricing, start, 2);
   take(plan, problem, std::move(start));
   double fixedCost = pricing.cost(problem.fixedSeconds, problem.fixedBytes);
-  double planCost = pricing.cost(plan.total.seconds, plan.total.bytes) - fixedCost;
+  auto costOf = [&](const PricedPlan &of) {
+    return of.isPossible ? pricing.cost(of.total.seconds, of.total.bytes) : forbidden;
+  };
   Domains domains = allowed;
-  CostNetwork network = buildPrunedNetwork(problem, domains, pricing, planCost, statistics);
-  auto toCost = [&](double quanta) { return quanta * network.quantum - network.roundingCost + fixedCost; };
-
-  EliminationOrder order = orderElimination(network);
-  Elimination elimination(network, order);
-  std::optional<double> least;
-  if (order.operations <= 4 * limits.operations) // which is an estimate
-    least = elimination.run(limits, statistics);
-  if (!least) {
-    searchBounds(problem, adjacency, network, order, domains, pricing, limits, statistics, plan);
-    plan.lowerBound = toCost(plan.lowerBound);
+  plan.lowerBound = fixedCost;
+  for (int round = 0;; ++round) {
+    CostNetwork network =
+        buildPrunedNetwork(problem, domains, pricing, costOf(plan) - fixedCost, statistics);
+    auto toCost = [&](double quanta) { return quanta * network.quantum - network.roundingCost + fixedCost; };
+    EliminationOrder order = orderElimination(network);
+    Elimination elimination(network, order);
+    std::optional<double> least;
+    if (order.operations <= 4 * limits.operations) // which is an estimate
+      least = elimination.run(limits, statistics);
+    if (least) {
+      plan.isExact = true;
+      // What has left the domains is no better than the plan that was known then.
+      if (!std::isinf(*least)) {
+        PricedPlan found;
+        take(found, problem, choicesOfNodes(network, domains, elimination.choices()));
+        if (round == 0 || costOf(found) < costOf(plan)) {
+          plan.choices = std::move(found.choices);
+          plan.total = found.total;
+          plan.isPossible = found.isPossible;
+        }
+        plan.lowerBound = round == 0 ? toCost(*least) : std::min(toCost(*least), costOf(plan));
+      } else {
+        plan.isPossible &= round > 0;
+        plan.lowerBound = costOf(plan);
+      }
+      return plan;
+    }
+    bool isNarrower =
+        Narrowing(problem, adjacency, allowed, pricing, plan).run(network, domains, plan.lowerBound);
+    if (isNarrower && hasEmptyDomain(domains)) {
+      plan.isExact = true;
+      plan.lowerBound = costOf(plan);
+      return plan;
+    }
+    if (isNarrower && round < 3)
+      continue;
+    double bound = plan.lowerBound;
+    if (isNarrower) // the network still has what was removed
+      network = buildPrunedNetwork(problem, domains, pricing, costOf(plan) - fixedCost, statistics);
+    searchBounds(problem, adjacency, network, orderElimination(network), domains, pricing, limits, statistics,
+                 plan);
+    plan.lowerBound = std::max(bound, toCost(plan.lowerBound));
     return plan;
   }
-  plan.isExact = true;
-  plan.isPossible = !std::isinf(*least);
-  if (plan.isPossible) {
-    take(plan, problem, choicesOfNodes(network, domains, elimination.choices()));
-    plan.lowerBound = toCost(*least);
-  }
-  return plan;
 }

@@ -40,8 +40,9 @@ TEST(Transformer, NinetySixLayersAreSolvedAsIfNothingWereRemembered) {
 }
 
 TEST(Transformer, WithoutRoomForTablesTheBoundHoldsAndTheGapIsSaid) {
-  Problem problem = transformer(4, 3);
+  Problem problem = transformer(4, 4);
   Solution exact = solve(problem);
+  ASSERT_EQ(exact.proof, Proof::exact);
   SearchLimits limits;
   limits.operations = 20000;
   limits.tableEntries = 2000;
@@ -51,8 +52,20 @@ TEST(Transformer, WithoutRoomForTablesTheBoundHoldsAndTheGapIsSaid) {
   EXPECT_EQ(bounded.proof, Proof::bound);
   EXPECT_LE(bounded.lowerBoundSeconds, exact.seconds * (1 + 1e-12));
   EXPECT_GE(bounded.seconds, exact.seconds);
-  EXPECT_GT(bounded.lowerBoundSeconds, 0);
+  EXPECT_LT(bounded.gap(), 0.15);
   EXPECT_GT(bounded.gap(), 0);
+}
+
+TEST(Transformer, WithLittleRoomForTablesNarrowBoundsProveThePlan) {
+  Problem problem = transformer(4, 3);
+  Solution exact = solve(problem);
+  SearchLimits limits;
+  limits.operations = 20000;
+  limits.tableEntries = 2000;
+  Solution narrowed = solve(problem, limits);
+  EXPECT_EQ(verifySolution(problem, narrowed), "");
+  EXPECT_EQ(narrowed.proof, Proof::exact);
+  EXPECT_NEAR(narrowed.seconds, exact.seconds, 1e-12 * exact.seconds);
 }
 
 TEST(Transformer, UnderAMemoryLimitTheGapIsSmall) {
