@@ -24,7 +24,7 @@ static constexpr double kNever = std::numeric_limits<double>::infinity();
 /// A graph with more cuts is planned over some of them only: the time grows with the pairs of cuts.
 static constexpr size_t kMostCuts = 3000;
 /// Entries of the table best().
-static constexpr size_t kMostEntries = 200'000'000;
+static constexpr size_t kMostEntries = 30'000'000;
 
 namespace {
 
@@ -149,10 +149,14 @@ private:
     if (seconds > bound)
       return false;
     int devices = degree.tensor * degree.data;
-    for (int k = devices; k <= model.devices; ++k)
-      for (int s = degree.data; s <= most; ++s)
-        if (std::max(seconds, best[index(to, k - devices, s - degree.data)]) < best[index(from, k, s)])
+    for (int s = degree.data; s <= most; ++s)
+      for (int k = devices; k <= model.devices; ++k) {
+        double rest = best[index(to, k - devices, s - degree.data)];
+        if (std::max(seconds, rest) < best[index(from, k, s)])
           return true;
+        if (rest <= seconds)
+          break; // more devices change nothing
+      }
     return false;
   }
 
@@ -178,11 +182,13 @@ private:
       if (seconds > bound)
         continue;
       for (int k = devices; k <= model.devices; ++k) {
-        double bottleneck = std::max(seconds, best[index(to, k - devices, s - degree.data)]);
+        double rest = best[index(to, k - devices, s - degree.data)], bottleneck = std::max(seconds, rest);
         if (bottleneck < best[index(from, k, s)]) {
           best[index(from, k, s)] = bottleneck;
           steps[index(from, k, s)] = {to, degree, k, s};
         }
+        if (rest <= seconds)
+          break; // as with fewer devices: makeMonotone() takes it over
       }
     }
   }
@@ -289,13 +295,15 @@ Placement pdc::place::placePiper(const PiperGraph &graph, const PlaceOptions &op
   Downsets sets(count);
   bool isComplete = enumerateDownsets(graph.dag, std::min(options.maxCuts, kMostCuts), sets) &&
                     PiperSearch::entries(model, sets.size()) <= kMostEntries;
+  // A chain has no other cuts.
+  bool hasMore = isComplete && sets.size() > chains.size();
   std::optional<PiperSearch> all;
-  if (isComplete) {
+  if (hasMore) {
     all.emplace(graph, model, sets, bottleneck * (1 + 1e-12));
     bottleneck = all->run();
   }
-  PiperSearch &search = isComplete ? *all : some;
-  const Downsets &cuts = isComplete ? sets : chains;
+  PiperSearch &search = hasMore ? *all : some;
+  const Downsets &cuts = hasMore ? sets : chains;
   if (bottleneck == kNever)
     throw PlaceError("no plan keeps every stage within " + std::to_string(static_cast<int64_t>(model.memoryBytes)) +
                      " bytes of memory on " + std::to_string(model.devices) + " devices");
