@@ -48,6 +48,9 @@ llvm::json::Object buildReport(const ReportInput &input);
 /// For a person: ranks, memory by kind, collectives with their bytes, layouts, predictions.
 void printTable(const llvm::json::Object &report, llvm::raw_ostream &os);
 
+/// One HTML page that needs nothing else: no scripts, no other files.
+void printHtml(const llvm::json::Object &report, llvm::raw_ostream &os);
+
 /// One line for each decision, with its runner-up and what that would cost, for each time that ranks communicate,
 /// with what caused it, for the search with its gap, and for the memory of each rank.
 void printRemarks(const llvm::json::Object &report, llvm::raw_ostream &os);

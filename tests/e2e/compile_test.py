@@ -2,8 +2,37 @@
 """pdc compiles models, explains its plans, and shows every phase."""
 
 import json
+from html.parser import HTMLParser
 
 from support import PDC, EndToEndTest, main, model, read, run
+
+
+class Tables(HTMLParser):
+    """The rows of a page as lists of the text in their cells; `open` is what is left open at its end."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.rows, self.open, self.text = [], [], ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("table", "tr", "td", "th", "div", "span", "p", "h1", "h2", "html"):
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        if tag in self.open:
+            assert self.open.pop() == tag, f"{tag} ends at {self.getpos()}"
+
+    def handle_data(self, data):
+        self.text += data
+        if any(tag in self.open for tag in ("td", "th")):
+            self.rows[-1][-1] += data
+
 
 PHASES = ["model", "specialized", "step", "plan", "partitioned", "fused", "rt", "program"]
 
@@ -77,6 +106,19 @@ class Compile(EndToEndTest):
         self.assertEqual((result.code, result.out, result.err), (0, "", ""), str(result))
         self.assertEqual(json.loads(read(self.path("report.json"))),
                          json.loads(self.plan(executable, "--format=json")))
+
+    def test_a_plan_is_a_page_that_needs_nothing_else(self):
+        executable = self.executable("gpt_tiny", 2, 3)
+        plan = json.loads(self.plan(executable, "--format=json"))
+        page = self.plan(executable, "--format=html")
+        tables = Tables(page)
+        self.assertIn("gpt_tiny", tables.text)
+        for layout in plan["layouts"]:
+            self.assertTrue(any(layout["value"] in row for row in tables.rows), layout["value"])
+        ranks = [row[0] for row in tables.rows if row[-1] and row[-1] == plan["memory"][0]["peak_at"]]
+        self.assertEqual(ranks, ["0", "1"])
+        self.assertEqual(tables.open, [])
+        self.assertNotRegex(page, "<script|src=|href=|url\\(")
 
     def test_a_plan_can_be_written_to_a_file(self):
         executable = self.executable("bytes", 2, 4)

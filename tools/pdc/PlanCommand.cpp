@@ -21,8 +21,9 @@ struct Arguments {
 };
 
 int showPlan(const Arguments &arguments) {
-  if (arguments.format == "html" || arguments.format == "trace")
-    return fail("--format=" + arguments.format + " is not supported yet; table, json and remarks are");
+  if (arguments.format == "trace")
+    return fail("--format=trace is not supported: the predicted step depends on the cluster; see pdc simulate EXE --cluster=... "
+                "--format=trace");
   if (std::string message = base::FindOverwrite({{"EXE", arguments.executable}}, {{"-o", arguments.output}});
       !message.empty())
     return fail(message);
@@ -61,6 +62,8 @@ int showPlan(const Arguments &arguments) {
     os << text << "\n";
   else if (arguments.format == "remarks")
     plan::printRemarks(*report->getAsObject(), os);
+  else if (arguments.format == "html")
+    plan::printHtml(*report->getAsObject(), os);
   else
     plan::printTable(*report->getAsObject(), os);
   os.flush();
@@ -79,9 +82,8 @@ void pdc::tool::addPlanCommand(CLI::App &app, Action &action) {
   CLI::App *plan = app.add_subcommand("plan", "Shows the plan that an executable carries");
   plan->add_option("EXE", arguments->executable, "An executable made by pdc")->required();
   plan->add_option("--format", arguments->format,
-                   "table, json, or remarks (a line for each decision and each collective, with reasons); "
-                   "html and trace "
-                   "are not supported yet")
+                   "table, json, html (one page), or remarks (a line for each decision and each collective, with "
+                   "reasons); for a trace see pdc simulate")
       ->check(CLI::IsMember({"table", "json", "remarks", "html", "trace"}));
   plan->add_option("--show", arguments->show,
                    "Draws how this parameter, state or input lies on the mesh, instead of the plan");
