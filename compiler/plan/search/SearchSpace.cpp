@@ -119,8 +119,19 @@ void SearchSpace::enumerateDomains(LayoutFilter filter) {
       return !work || layout.isReplicated() ||
              llvm::any_of(*work, [&](LayoutAttr other) { return isSame(layout, other); });
     };
+    // A value is partial only as its op leaves it.
+    auto canBe = [&](LayoutAttr layout) {
+      return !layout.isPartial() || llvm::all_of(classes.members(index), [&](Value value) {
+        auto result = dyn_cast<OpResult>(value);
+        return result && ops.contains(result.getOwner()) &&
+               llvm::any_of(splitsOf(result.getOwner()), [&](const OpSplit &split) {
+                 return costs.reshardSeconds(type, split.layouts.results[result.getResultNumber()], layout) !=
+                        forbidden;
+               });
+      });
+    };
     auto add = [&](LayoutAttr layout) {
-      if (isWanted(passes::withoutPartial(layout)) &&
+      if (canBe(layout) && isWanted(passes::withoutPartial(layout)) &&
           llvm::all_of(classes.members(index), [&](Value value) { return filter(value, layout); }) &&
           llvm::none_of(domain, [&](LayoutAttr other) { return isSame(layout, other); }))
         domain.push_back(layout);
