@@ -3,6 +3,7 @@
 #include "compiler/plan/problem/Dominance.h"
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 using namespace pdc::plan;
 
@@ -23,7 +24,8 @@ public:
   /// Adds what one pair factor says on a variable's choices to `sum`.
   void addDifferences(Incidence incidence, Differences &sum) {
     const Factor &factor = network.factors[incidence.factor];
-    auto [it, isNew] = known.try_emplace({factor.table, incidence.isRow});
+    // Tables are known by their entries alone: 2 x 3 and 3 x 2 choices may have the same one.
+    auto [it, isNew] = known.try_emplace({factor.table, network.extents[factor.scope[0]], incidence.isRow});
     if (isNew)
       it->second = compute(network.pool[factor.table], network.extents[factor.scope[0]],
                            network.extents[factor.scope[1]], incidence.isRow);
@@ -62,7 +64,7 @@ private:
   }
 
   const CostNetwork &network;
-  std::map<std::pair<uint32_t, bool>, Differences> known;
+  std::map<std::tuple<uint32_t, uint32_t, bool>, Differences> known; // by table, its rows, and isRow
 };
 
 class DominancePruning {

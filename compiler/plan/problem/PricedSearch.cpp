@@ -157,6 +157,25 @@ private:
 };
 } // namespace
 
+/// The result of an elimination. What has left the domains is no better than the known plan; at first that proves nothing.
+static void takeExact(const Problem &problem, const CostNetwork &network, const Domains &domains,
+                      const Elimination &elimination, double least, bool isFirst, const Pricing &pricing,
+                      PricedPlan &plan) {
+  plan.isExact = true;
+  if (std::isinf(least)) {
+    plan.isPossible &= !isFirst;
+    return;
+  }
+  PricedPlan found;
+  take(found, problem, choicesOfNodes(network, domains, elimination.choices()));
+  if (!isFirst && plan.isPossible &&
+      pricing.cost(plan.total.seconds, plan.total.bytes) <= pricing.cost(found.total.seconds, found.total.bytes))
+    return;
+  plan.choices = std::move(found.choices);
+  plan.total = found.total;
+  plan.isPossible = found.isPossible;
+}
+
 PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adjacency,
                                     const Domains &allowed, const Pricing &pricing,
                                     const SearchLimits &limits, SolverStatistics &statistics) {
@@ -171,6 +190,7 @@ PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adj
   };
   Domains domains = allowed;
   plan.lowerBound = fixedCost;
+  bool isStuck = false; // no more choices leave
   for (int round = 0;; ++round) {
     CostNetwork network =
         buildPrunedNetwork(problem, domains, pricing, costOf(plan) - fixedCost, statistics);
@@ -178,24 +198,22 @@ PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adj
     EliminationOrder order = orderElimination(network);
     Elimination elimination(network, order);
     std::optional<double> least;
-    if (order.operations <= 4 * limits.operations) // which is an estimate
+    // What takes long is worth an attempt to make it narrower.
+    bool isWide = order.operations > 4 * limits.operations; // which is an estimate
+    if (!isWide && (isStuck || order.operations <= limits.operations / 20))
       least = elimination.run(limits, statistics);
     if (least) {
-      plan.isExact = true;
-      // What has left the domains is no better than the plan that was known then.
-      if (!std::isinf(*least)) {
-        PricedPlan found;
-        take(found, problem, choicesOfNodes(network, domains, elimination.choices()));
-        if (round == 0 || costOf(found) < costOf(plan)) {
-          plan.choices = std::move(found.choices);
-          plan.total = found.total;
-          plan.isPossible = found.isPossible;
-        }
-        plan.lowerBound = round == 0 ? toCost(*least) : std::min(toCost(*least), costOf(plan));
-      } else {
-        plan.isPossible &= round > 0;
-        plan.lowerBound = costOf(plan);
-      }
+      takeExact(problem, network, domains, elimination, *least, round == 0, pricing, plan);
+      if (plan.isPossible) // nothing that has left is better than the known plan
+        plan.lowerBound = std::isinf(*least) ? costOf(plan)
+                          : round == 0       ? toCost(*least)
+                                             : std::min(toCost(*least), costOf(plan));
+      return plan;
+    }
+    if (isStuck) {
+      double bound = plan.lowerBound;
+      searchBounds(problem, adjacency, network, order, domains, pricing, limits, statistics, plan);
+      plan.lowerBound = std::max(bound, toCost(plan.lowerBound));
       return plan;
     }
     bool isNarrower =
@@ -205,14 +223,6 @@ PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adj
       plan.lowerBound = costOf(plan);
       return plan;
     }
-    if (isNarrower && round < 3)
-      continue;
-    double bound = plan.lowerBound;
-    if (isNarrower) // the network still has what was removed
-      network = buildPrunedNetwork(problem, domains, pricing, costOf(plan) - fixedCost, statistics);
-    searchBounds(problem, adjacency, network, orderElimination(network), domains, pricing, limits, statistics,
-                 plan);
-    plan.lowerBound = std::max(bound, toCost(plan.lowerBound));
-    return plan;
+    isStuck = !isNarrower || round == 3;
   }
 }

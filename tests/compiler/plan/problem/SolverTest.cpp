@@ -133,6 +133,19 @@ TEST(Solve, PairsThatForbidEachOtherAreImpossible) {
   EXPECT_EQ(solve(problem).proof, Proof::exact);
 }
 
+// Tables are pooled by their entries: those of the edges are the same, their shapes are not.
+TEST(Solve, TablesOfDifferentShapesMayHaveTheSameEntries) {
+  Problem problem;
+  problem.unaryTables = {{{0.1, 0.3}, {}}, {{0.2, 0.1, 0.4}, {}}};
+  std::vector<double> entries{5, 1, 4, 2, 6, 3};
+  problem.pairTables = {{2, 3, entries, {}}, {3, 2, entries, {}}};
+  problem.nodes = {{0, std::nullopt, {}}, {1, std::nullopt, {}}, {0, std::nullopt, {}}, {1, std::nullopt, {}}};
+  problem.edges = {{0, 1, 0}, {1, 2, 1}, {2, 3, 0}, {3, 0, 1}};
+  Solution solution = solve(problem);
+  EXPECT_EQ(verifySolution(problem, solution), "");
+  EXPECT_NEAR(solution.seconds, solveByBruteForce(problem).seconds, 1e-12);
+}
+
 TEST(Solve, TheSameProblemGivesTheSameChoices) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     Problem problem = randomProblem(seed, 30, 6);
