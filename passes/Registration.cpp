@@ -13,6 +13,7 @@
 #include "passes/lower/LowerPass.h"
 #include "passes/memory/MemoryPass.h"
 #include "passes/partition/PartitionPass.h"
+#include "passes/pipeline/PipelinePass.h"
 #include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
 #include "passes/specialize/SpecializePass.h"
@@ -28,6 +29,7 @@ void pdc::registerAllPasses() {
   passes::registerLowerPasses();
   passes::registerMemoryPasses();
   passes::registerPartitionPasses();
+  passes::registerPipelinePasses();
   passes::registerPlanDataParallelPasses();
   passes::registerPrecisionPasses();
   passes::registerSpecializePasses();

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/KernelOperations.h"
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/pipeline/PlanPasses.h"
+#include "compiler/pipeline/TaskSchedule.h"
 #include "compiler/plan/Report.h"
 #include "compiler/plan/search/Explain.h"
 #include "dialects/dist/IR/Dist.h"
@@ -27,6 +28,7 @@
 #include "passes/lower/LowerPass.h"
 #include "passes/memory/MemoryPass.h"
 #include "passes/partition/PartitionPass.h"
+#include "passes/pipeline/PipelinePass.h"
 #include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
 #include "passes/specialize/SpecializePass.h"
@@ -97,11 +99,20 @@ void addPlan(PassManager &passes, const CompileOptions &options, Outcome &outcom
     return passes.addPass(createPlanSearchPass(options, outcome.emplace()));
   }
   passes::PlanDataParallelPassOptions plan;
-  plan.ranks = options.ranks;
+  plan.ranks = options.ranksOfStage();
   passes.addPass(passes::createPlanDataParallelPass(plan));
 }
 
 void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome &) {
+  // Of planned steps, so that a plan is made once and not for every micro-batch; before partition, so that stages and
+  // micro-batches are cut out of global shapes, once and not for every rank.
+  if (auto schedule = makeTaskSchedule(options); schedule && !schedule->isTrivial()) {
+    passes::PipelinePassOptions pipeline;
+    pipeline.order = schedule->tasks;
+    passes.addPass(passes::createPipelinePass(pipeline));
+  } else {
+    llvm::consumeError(schedule.takeError()); // told before the phases began
+  }
   passes.addPass(passes::createPartitionPass());
   passes.addPass(passes::createVerifyPartitionedPass());
   // Where no collective came between, the bias is added by the library call again.
@@ -147,6 +158,8 @@ constexpr PhasePasses kPhasePasses[] = {
 /// Runs the phases after `begin`, up to and including `end`.
 LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end,
                          Outcome &outcome) {
+  if (auto schedule = makeTaskSchedule(options); !schedule)
+    return module.emitError(llvm::toString(schedule.takeError()));
   // A plan says what it was made for.
   if (options.cluster && begin < Phase::Plan && end >= Phase::Plan)
     machine::setCluster(module, *options.cluster);
@@ -205,13 +218,25 @@ PlanFacts collectFacts(ModuleOp module, const CompileOptions &options, const Dim
     // Only its layouts say how a plan that was read is parallel.
     facts.parallel.isSearched = true;
     facts.parallel =
-        plan::describeParallelism(*module.getOps<nn::StepOp>().begin(), facts.parallel, options.ranks);
+        plan::describeParallelism(*module.getOps<nn::StepOp>().begin(), facts.parallel, options.ranksOfStage());
   }
   if (options.keepsPlan)
     llvm::raw_string_ostream(facts.text) << module;
   auto name = module->getAttrOfType<StringAttr>("nn.model_name");
   facts.modelName = name ? name.str() : "model";
   return facts;
+}
+
+/// Stages and micro-batches, which come after the plan.
+void describeSchedule(const CompileOptions &options, plan::ReportInput &report) {
+  TaskSchedule schedule = llvm::cantFail(makeTaskSchedule(options)); // the phases have run
+  report.microBatches = schedule.microBatches;
+  report.schedule = schedule.name;
+  report.parallel.pipeline = options.parallel.pipeline;
+  if (options.parallel.pipeline > 1) {
+    report.meshAxes.insert(report.meshAxes.begin(), std::string(dist::kPipelineAxis));
+    report.meshSizes.insert(report.meshSizes.begin(), options.parallel.pipeline);
+  }
 }
 
 std::string_view view(const std::string &text) { return {text.data(), text.size()}; }
@@ -311,6 +336,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 options.cluster ? *options.cluster : machine::local(options.ranks),
                                 std::move(kernelOperations)};
   std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(facts.mesh);
+  describeSchedule(options, reportInput);
   llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;
   compiled.plan = std::move(facts.text);

@@ -37,6 +37,8 @@ struct CompileOptions {
   std::optional<int64_t> batch; // of the whole job; empty: the model's own
   int64_t ranks = 1;
   plan::ParallelSpec parallel;
+  std::optional<int64_t> microBatches; // of a step; empty: as many as the pipeline has stages
+  std::string schedule;                // "1f1b", "interleaved:chunks=2"; empty: 1f1b, or accumulation on one stage
   std::optional<machine::Cluster> cluster;   // of `ranks` ranks; empty: the machine where pdc runs
   std::string costModel = "native";          // what the search minimizes: see cost::makeCostModel
   std::string search = "exact";              // how: see plan::makeSearchMethod
@@ -64,6 +66,9 @@ struct CompileOptions {
   /// Bytes of workspace that a library call needs, or why the call cannot be made; asked of the runtime's kernels.
   /// Empty: none are planned.
   std::function<llvm::Expected<int64_t>(const program::InstructionT &, int threads)> workspaceBytes;
+
+  /// The ranks of one stage of the pipeline.
+  int64_t ranksOfStage() const { return ranks / parallel.pipeline; }
 };
 
 } // namespace pdc::pipeline

@@ -31,9 +31,14 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
     auto method = plan::makeSearchMethod(options.search);
     if (!method)
       return fail(module, method.takeError());
-    plan::SearchRequest request{
-        cluster, **costs, options.ranks, options.parallel, options.layoutRules, {}, options.takesClosest,
-        std::move(*method)};
+    plan::SearchRequest request{cluster,
+                                **costs,
+                                options.ranksOfStage(),
+                                options.parallel,
+                                options.layoutRules,
+                                {},
+                                options.takesClosest,
+                                std::move(*method)};
     if (options.searchLimitBytes)
       request.memoryLimitBytes = options.searchLimitBytes;
     else if (options.memoryLimitBytes > 0)

@@ -8,7 +8,9 @@
 using namespace llvm;
 using namespace pdc::plan;
 
-static constexpr StringLiteral kPresetsToCome[] = {"gpipe", "1f1b", "interleaved", "zb", "pipedream"};
+/// Pipelines of as many stages as ranks, each with its schedule.
+static constexpr StringLiteral kPipelines[] = {"gpipe", "1f1b", "interleaved", "zb"};
+static constexpr StringLiteral kPresetsToCome[] = {"pipedream"};
 
 template <typename... Args> static Error error(const char *format, const Args &...args) {
   return createStringError(inconvertibleErrorCode(), format, args...);
@@ -16,9 +18,6 @@ template <typename... Args> static Error error(const char *format, const Args &.
 
 static Expected<ParallelSpec> checked(ParallelSpec spec, StringRef text, int64_t ranks) {
   std::string spelled = text.str();
-  if (spec.pipeline > 1)
-    return error("--parallel=%s: pipeline parallelism is not supported yet; data, tensor and zero are",
-                 spelled.c_str());
   if (spec.zero > 0 && spec.data == 1 && ranks > 1)
     return error(
         "--parallel=%s: ZeRO splits over the data-parallel ranks, of which there is one: give data=N",
@@ -77,8 +76,13 @@ Expected<ParallelSpec> pdc::plan::parseParallelSpec(StringRef text, int64_t rank
       spec.zero = text.front() - '0';
     return spec;
   }
+  if (is_contained(kPipelines, text)) {
+    spec.pipeline = ranks;
+    return spec;
+  }
   if (is_contained(kPresetsToCome, text))
-    return error("--parallel=%s is not supported yet; auto, data, zero1, zero2, zero3 and tensor are",
+    return error("--parallel=%s is not supported yet; auto, data, zero1, zero2, zero3, tensor, gpipe, 1f1b, "
+                 "interleaved and zb are",
                  text.str().c_str());
   return parseList(text, ranks);
 }

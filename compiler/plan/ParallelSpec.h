@@ -17,8 +17,8 @@ struct ParallelSpec {
   int64_t pipeline = 1;
   int64_t zero = 0;
 
-  /// The batch is split and nothing else: there is nothing to search.
-  bool isDataParallel() const { return !isSearched && tensor == 1 && pipeline == 1 && zero == 0; }
+  /// Within a stage the batch is split and nothing else: there is nothing to search.
+  bool isDataParallel() const { return !isSearched && tensor == 1 && zero == 0; }
 };
 
 /// Reads `auto`, a preset ("data", "zero1", "zero2", "zero3", "tensor"), or a list "data=2,tensor=1,zero=1", for a

@@ -196,6 +196,38 @@ json::Object searchOf(const std::optional<plan::SearchOutcome> &search) {
                       {"gap", search->gap}};
 }
 
+/// What a person calls the layers of a rank's program: the names of its parameters without their last part.
+json::Array layersOf(const ProgramT &program) {
+  json::Array layers;
+  for (const auto &buffer : program.buffers) {
+    if (buffer->kind != BufferKind::kParameter)
+      continue;
+    StringRef layer = StringRef(buffer->name).rsplit('.').first;
+    if (layers.empty() || layers.back() != layer)
+      layers.push_back(layer);
+  }
+  return layers;
+}
+
+/// One stage of a pipeline: ranks that follow each other.
+struct StageRow {
+  json::Array ranks;
+  const ProgramT *program = nullptr; // of its first rank
+  double seconds = 0;                // that its slowest rank computes
+  int64_t bytes = 0;                 // of the rank that needs most
+};
+
+json::Array rowsOf(std::vector<StageRow> stages) {
+  json::Array rows;
+  bool isPipeline = stages.size() > 1;
+  for (StageRow &stage : stages)
+    rows.push_back(json::Object{{"ranks", std::move(stage.ranks)},
+                                {"layers", isPipeline ? layersOf(*stage.program) : json::Array{"all"}},
+                                {"time", stage.seconds},
+                                {"memory", stage.bytes}});
+  return rows;
+}
+
 json::Array meshOf(const plan::ReportInput &input) {
   json::Array axes;
   for (auto [name, size] : zip(input.meshAxes, input.meshSizes))
@@ -210,8 +242,8 @@ json::Object plan::buildReport(const ReportInput &input) {
   auto costs = cantFail(cost::makeCostModel("native", input.cluster, executable.threads));
 
   std::vector<const ProgramT *> programs(executable.rank_programs.size());
-  json::Array peakMemory, memory, stages;
-  json::Array ranks;
+  json::Array peakMemory, memory;
+  std::vector<StageRow> stages(std::max<int64_t>(input.parallel.pipeline, 1));
   for (const auto &rank : executable.rank_programs) {
     const ProgramT &program = mainProgram(executable, *rank);
     programs[rank->rank] = &program;
@@ -220,7 +252,10 @@ json::Object plan::buildReport(const ReportInput &input) {
     row["rank"] = rank->rank;
     row["local_batch"] = program.local_batch;
     memory.push_back(std::move(row));
-    ranks.push_back(rank->rank);
+    StageRow &stage = stages[static_cast<size_t>(rank->rank) * stages.size() / executable.rank_programs.size()];
+    stage.ranks.push_back(rank->rank);
+    stage.program = stage.program ? stage.program : &program;
+    stage.bytes = std::max(stage.bytes, static_cast<int64_t>(program.private_bytes + program.shared_bytes));
   }
   const ProgramT &first = mainProgram(executable, *executable.rank_programs.front());
 
@@ -230,6 +265,10 @@ json::Object plan::buildReport(const ReportInput &input) {
   auto slowest = std::max_element(step.ranks.begin(), step.ranks.end(), [](const auto &a, const auto &b) {
     return a.endSeconds < b.endSeconds;
   });
+  for (auto [rank, simulated] : enumerate(step.ranks)) {
+    double &seconds = stages[rank * stages.size() / step.ranks.size()].seconds;
+    seconds = std::max(seconds, stages.size() > 1 ? simulated.busySeconds : step.seconds);
+  }
   json::Object commBytes = commBytesOf(*programs[slowest - step.ranks.begin()]);
 
   json::Array decisions;
@@ -238,12 +277,6 @@ json::Object plan::buildReport(const ReportInput &input) {
                                      {"chosen", decision.chosen},
                                      {"runner_up", decision.runnerUp},
                                      {"cost_difference", asFinite(decision.costDifferenceSeconds)}});
-  json::Array layers;
-  stages.push_back(json::Object{{"ranks", std::move(ranks)},
-                                {"layers", json::Array{"all"}},
-                                {"time", step.seconds},
-                                {"memory", static_cast<int64_t>(first.private_bytes + first.shared_bytes)}});
-
   json::Array collectives =
       collectivesOf(first, executable.rank_programs.front()->rank, input.cluster, *costs);
   const plan::ParallelSpec &parallel = input.parallel;
@@ -259,8 +292,8 @@ json::Object plan::buildReport(const ReportInput &input) {
                                                 {"tensor", parallel.tensor},
                                                 {"pipeline", parallel.pipeline},
                                                 {"zero", parallel.zero},
-                                                {"micro_batches", 1},
-                                                {"schedule", "none"}}},
+                                                {"micro_batches", input.microBatches},
+                                                {"schedule", input.schedule}}},
                       {"predicted", json::Object{{"step_time", step.seconds},
                                                  {"compute_time", slowest->busySeconds},
                                                  {"exposed_comm_time", slowest->exposedSeconds},
@@ -269,7 +302,7 @@ json::Object plan::buildReport(const ReportInput &input) {
                                                  {"comm_bytes", std::move(commBytes)}}},
                       {"search", searchOf(input.search)},
                       {"mesh", meshOf(input)},
-                      {"stages", std::move(stages)},
+                      {"stages", rowsOf(std::move(stages))},
                       {"layouts", layoutsOf(input.layouts)},
                       {"collectives", std::move(collectives)},
                       {"communication", communicationOf(input.communication)},

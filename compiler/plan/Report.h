@@ -41,6 +41,8 @@ struct ReportInput {
   std::optional<SearchOutcome> search; // none: the plan was given
   machine::Cluster cluster;
   cost::KernelOperations kernelOperations;
+  int64_t microBatches = 1;
+  std::string schedule = "none";
 };
 
 llvm::json::Object buildReport(const ReportInput &input);

@@ -168,6 +168,32 @@ static void printSearch(const json::Object &report, raw_ostream &os) {
   os << "\n";
 }
 
+/// Micro-batches, and which ranks hold which layers.
+static void printStages(const json::Object &report, raw_ostream &os) {
+  const json::Object &parallel = *report.getObject("parallel");
+  StringRef schedule = parallel.getString("schedule").value_or("none");
+  if (schedule == "none")
+    return;
+  os << "Schedule " << schedule << ": " << static_cast<int64_t>(number(parallel, "micro_batches"))
+     << " micro-batches, stages wait "
+     << format("%.3g", 100 * number(*report.getObject("predicted"), "bubble_fraction")) << " % of a step\n";
+  for (auto [index, value] : enumerate(*report.getArray("stages"))) {
+    const json::Object &stage = *value.getAsObject();
+    os << "  stage " << index << ": ranks";
+    for (const json::Value &rank : *stage.getArray("ranks"))
+      os << " " << rank.getAsInteger().value_or(0);
+    const json::Array &layers = *stage.getArray("layers");
+    os << ", " << secondsText(number(stage, "time")) << ", " << static_cast<int64_t>(number(stage, "memory"))
+       << " B, layers";
+    if (!layers.empty())
+      os << " " << layers.front().getAsString().value_or("");
+    if (layers.size() > 1)
+      os << " to " << layers.back().getAsString().value_or("");
+    os << "\n";
+  }
+  os << "\n";
+}
+
 void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
   const json::Object &parallel = *report.getObject("parallel"), &predicted = *report.getObject("predicted");
   StringRef optimizer = report.getString("optimizer").value_or("");
@@ -180,6 +206,7 @@ void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
      << static_cast<int64_t>(number(report, "batch")) << ", " << report.getString("precision").value_or("")
      << ", " << (optimizer.empty() ? "inference" : optimizer) << ", "
      << static_cast<int64_t>(number(report, "threads")) << " thread(s) per rank\n\n";
+  printStages(report, os);
   os << "Predicted step on machine '" << report.getString("machine").value_or("")
      << "': " << secondsText(number(predicted, "step_time")) << " (compute "
      << secondsText(number(predicted, "compute_time")) << ", exposed communication "

@@ -31,6 +31,9 @@ struct Kind {
 
 bool reduces(Operation *op) { return isa<dist::AllReduceOp, dist::ReduceScatterOp>(op); }
 
+/// Other ranks wait for it: what it needs is not put off.
+bool isAwaited(Operation *op) { return reduces(op) || isa<dist::SendOp>(op); }
+
 struct Bucket {
   Kind kind;
   SmallVector<dist::AllReduceOp> members;
@@ -70,24 +73,28 @@ private:
   void findUrgent() {
     for (Operation &op : llvm::reverse(block)) {
       bool feeds = llvm::any_of(op.getUsers(),
-                                [&](Operation *user) { return reduces(user) || feedsReduce.contains(user); });
+                                [&](Operation *user) { return isAwaited(user) || feedsReduce.contains(user); });
       if (feeds)
         feedsReduce.insert(&op);
     }
   }
 
   /// What uses reduced values, and what no reduction waits for, runs behind the last one, in the same order.
+  /// In a schedule only within its last part: tasks are in order, and what they hold must not live until the end.
   void moveDependentsBack() {
     DenseSet<Operation *> dependents;
     SmallVector<Operation *> moved;
-    for (Operation &op : block) {
+    auto begin = block.begin();
+    for (auto task : block.getOps<dist::TaskOp>())
+      begin = std::next(task->getIterator());
+    for (Operation &op : llvm::make_range(begin, block.end())) {
       if (op.hasTrait<OpTrait::IsTerminator>())
         continue;
       bool depends = llvm::any_of(op.getOperands(), [&](Value operand) {
         Operation *made = operand.getDefiningOp();
         return made && (reduces(made) || dependents.contains(made));
       });
-      if (!depends || reduces(&op))
+      if (!depends || isAwaited(&op))
         continue;
       dependents.insert(&op);
       if (!feedsReduce.contains(&op))

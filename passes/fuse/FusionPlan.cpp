@@ -1,6 +1,7 @@
 //===- FusionPlan.cpp - which ops become one kernel -----------------------===//
 
 #include "passes/fuse/FusionPlan.h"
+#include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
@@ -32,9 +33,12 @@ static bool isReduction(Operation *op) { return isa<nn::ReduceSumOp, nn::ReduceM
 
 FusionPlan::FusionPlan(Block &body, llvm::function_ref<bool(unsigned)> isUpdateResult)
     : body(body), order(static_cast<int>(body.getOperations().size())) {
+  int task = 0;
   for (Operation &op : body) {
     positions[&op] = static_cast<int>(program.size());
     program.push_back(&op);
+    task += isa<dist::TaskOp>(op);
+    tasks[&op] = task;
   }
   findConnectors();
   findUpdates(isUpdateResult);
@@ -273,6 +277,10 @@ bool FusionPlan::mayJoin(const FusionGroup &joined, int a, int b) const {
 }
 
 bool FusionPlan::tryJoin(int into, int from) {
+  // Tasks of a schedule run in their order; and looking at pairs of one task only takes time that grows with their number
+  // and not with its square.
+  if (tasks.lookup(groups[into].owned.front()) != tasks.lookup(groups[from].owned.front()))
+    return false;
   FusionGroup joined = unite(groups[into], groups[from]);
   if (!mayJoin(joined, into, from) || !joinInOrder(joined, into, from))
     return false;

@@ -76,6 +76,7 @@ private:
   mlir::Block &body;
   llvm::DenseMap<mlir::Operation *, int> positions;
   std::vector<mlir::Operation *> program; // ops by position
+  llvm::DenseMap<mlir::Operation *, int> tasks; // of a schedule (dist.task)
   llvm::DenseSet<mlir::Operation *> connectors, updates;
   llvm::DenseMap<mlir::Operation *, int> owners;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int, 2>> containing; // groups per op

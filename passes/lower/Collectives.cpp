@@ -169,6 +169,7 @@ void StepLowering::start(Operation *op, StringRef target, rt::BufferOp memory, r
                          const Members &members, dist::Reduction reduction, ArrayRef<int64_t> counts,
                          int64_t root) {
   std::string label = memory.getName().str();
+  finishSends(memory);
   if (auto reduce = dyn_cast<dist::AllReduceOp>(op); reduce && reduce.getBucket())
     label += " all_reduce";
   auto instruction = rt::CollectiveStartOp::create(

@@ -136,8 +136,13 @@ Value StepLowering::memory(const Place &place) {
   return view;
 }
 
+Value StepLowering::written(const Place &place) {
+  finishSends(place.buffer);
+  return memory(place);
+}
+
 void StepLowering::copy(const Place &from, const Place &to, StringRef label) {
-  Value source = memory(from), target = memory(to);
+  Value source = memory(from), target = written(to);
   auto type = cast<MemRefType>(source.getType());
   double bytes = 2.0 * type.getNumElements() * rt::elementBytes(type.getElementType());
   if (from.view.isDense() && to.view.isDense()) {

@@ -153,6 +153,10 @@ LogicalResult StepLowering::lower(Operation *op) {
     return lowerPad(pad);
   if (auto exchange = dyn_cast<dist::HaloExchangeOp>(op))
     return lowerHaloExchange(exchange);
+  if (isa<dist::TaskOp>(op))
+    return success();
+  if (isa<dist::SendOp, dist::SendWaitOp, dist::ReceiveOp>(op))
+    return lowerMessage(op);
   if (isa<dist::DistDialect>(op->getDialect()))
     return lowerCollective(op);
   if (op->hasTrait<OpTrait::IsTerminator>())
@@ -187,6 +191,7 @@ LogicalResult StepLowering::lowerFusion(nn::FusionOp fusion) {
   for (OpResult result : fusion->getResults()) {
     if (Attribute pair = placement.donatedPair(fusion, result.getResultNumber())) {
       Value operand = placement.donatedOperand(fusion, result.getResultNumber());
+      finishSends(places[operand].buffer);
       donate.push_back(pair);
       updates.push_back(std::distance(fusion->operand_begin(), llvm::find(fusion->getOperands(), operand)));
       places[result] = Place(places[operand]);
@@ -194,7 +199,7 @@ LogicalResult StepLowering::lowerFusion(nn::FusionOp fusion) {
     }
     Place place = resultPlace(result, label);
     places[result] = place;
-    writes.push_back(memory(place));
+    writes.push_back(written(place));
     types.push_back(cast<MemRefType>(writes.back().getType()));
   }
   nn::OpCost cost = costOf(fusion);
@@ -263,9 +268,9 @@ LogicalResult StepLowering::lowerLibrary(nn::LibraryOpInterface op) {
     }
     if (!view)
       return op.emitOpError() << "its result has no memory layout that the call '" << call.name << "' writes";
-    writes.push_back(memory(*view));
+    writes.push_back(written(*view));
     if (call.zeroResults)
-      rt::FillOp::create(b, op.getLoc(), memory(after.empty() ? place : after.back().first),
+      rt::FillOp::create(b, op.getLoc(), written(after.empty() ? place : after.back().first),
                          b.getStringAttr(labelOf(op, "fill")), number(0),
                          number(nn::streamingCost(op).bytesWritten));
   }
@@ -320,7 +325,7 @@ LogicalResult StepLowering::lowerPad(nn::PadOp pad) {
                              << " cannot be lowered outside of a fusion yet; only zeros can";
   std::string label = labelOf(pad, "pad");
   Place place = resultPlace(pad.getResult(), label);
-  rt::FillOp::create(b, pad.getLoc(), memory(place), b.getStringAttr(label), number(0),
+  rt::FillOp::create(b, pad.getLoc(), written(place), b.getStringAttr(label), number(0),
                      number(nn::streamingCost(pad).bytesWritten));
   ArrayRef<int64_t> shape = cast<RankedTensorType>(pad.getInput().getType()).getShape();
   copy(places[pad.getInput()], {place.buffer, place.view.sliced(pad.getLow(), shape, {})}, label);
@@ -350,8 +355,10 @@ LogicalResult StepLowering::lowerReturn(Operation *terminator) {
     copy(from, to, label);
   // Nothing is in flight at the end of a program.
   for (Operation &op : llvm::make_early_inc_range(*b.getInsertionBlock()))
-    if (auto buffer = dyn_cast<rt::BufferOp>(op))
+    if (auto buffer = dyn_cast<rt::BufferOp>(op)) {
+      finishSends(buffer);
       if (auto token = pending.find(buffer); token != pending.end())
         finish(token->second);
+    }
   return success();
 }

@@ -34,6 +34,8 @@ private:
   void setGlobalPlace(rt::BufferOp buffer, mlir::DictionaryAttr attributes, mlir::RankedTensorType type);
   /// Before an instruction touches a buffer: waits for a collective that works on it.
   mlir::Value memory(const Place &place);
+  /// Before an instruction writes into a buffer: also waits until it is sent.
+  mlir::Value written(const Place &place);
   mlir::Value denseCopy(mlir::Value value);
   void copy(const Place &from, const Place &to, llvm::StringRef label);
 
@@ -75,6 +77,12 @@ private:
   void unpack(rt::BufferOp buffer, llvm::ArrayRef<llvm::SmallVector<int64_t>> shapes, int64_t dim,
               int64_t pitch, mlir::Value result, llvm::StringRef label);
   mlir::LogicalResult lowerHaloExchange(dist::HaloExchangeOp exchange); // HaloLowering.cpp
+  // Messages between stages (MessageLowering.cpp).
+  mlir::LogicalResult lowerMessage(mlir::Operation *op);
+  void lowerSend(dist::SendOp send);
+  void lowerReceive(dist::ReceiveOp receive);
+  void lowerSendWait(dist::SendWaitOp wait);
+  void finishSends(rt::BufferOp buffer);
 
   Place resultPlace(mlir::Value result, llvm::StringRef label);
   std::optional<Place> libraryView(const Place &place, const nn::LibraryCall &call,
@@ -95,6 +103,11 @@ private:
   llvm::SmallVector<rt::BufferOp> outputs;                     // per result of the step; null for updates
   llvm::DenseMap<mlir::Value, Place> copies;
   llvm::DenseMap<mlir::Operation *, mlir::Value> pending; // buffer -> token
+  struct Send {
+    int64_t part, tag; // the peer's part, which message to it
+    mlir::Value token;
+  };
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Send>> sending; // by buffer, until they are waited for
   llvm::DenseMap<std::tuple<mlir::Operation *, mlir::Type, mlir::Attribute>, mlir::Value> views;
   llvm::DenseMap<mlir::Attribute, Place> constants;
 };

@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/memory/ArenaPlan.h"
 #include "passes/memory/Instruction.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include <map>
 
 namespace pdc::passes {
@@ -28,7 +29,8 @@ static int64_t alignUp(int64_t offset, int64_t alignment) {
 
 namespace {
 
-/// Offsets of what persists, the same in all programs that share arenas.
+/// Offsets of what persists, the same in all programs that share arenas: those of a rank, hence of all ranks that run one
+/// of them. Ranks of different stages hold different parameters.
 class Persistent {
 public:
   void add(rt::BufferOp buffer) {
@@ -194,20 +196,49 @@ struct Memory : passes::impl::MemoryPassBase<Memory> {
   explicit Memory(WorkspaceQuery workspace) : workspace(std::move(workspace)) {}
 
   void runOnOperation() override {
-    // The reference has arenas of its own.
-    Persistent shared, own;
-    auto of = [&](rt::ProgramOp program) -> Persistent & {
-      return program.getMode() == "reference_gradient" ? own : shared;
-    };
-    for (rt::ProgramOp program : getOperation().getOps<rt::ProgramOp>())
-      for (rt::BufferOp buffer : program.getOps<rt::BufferOp>())
-        if (buffer.isPersistent())
-          of(program).add(buffer);
-    shared.assign();
-    own.assign();
-    for (rt::ProgramOp program : getOperation().getOps<rt::ProgramOp>())
-      if (failed(ProgramPlan(program, workspace).run(of(program))))
-        return signalPassFailure();
+    std::vector<Sharing> sharing = findSharing();
+    for (Sharing &group : sharing) {
+      for (rt::ProgramOp program : group.programs)
+        for (rt::BufferOp buffer : program.getOps<rt::BufferOp>())
+          if (buffer.isPersistent())
+            group.persistent.add(buffer);
+      group.persistent.assign();
+    }
+    for (Sharing &group : sharing)
+      for (rt::ProgramOp program : group.programs)
+        if (failed(ProgramPlan(program, workspace).run(group.persistent)))
+          return signalPassFailure();
+  }
+
+private:
+  /// Programs that some rank runs in the same arenas.
+  struct Sharing {
+    SmallVector<rt::ProgramOp> programs;
+    Persistent persistent;
+  };
+
+  std::vector<Sharing> findSharing() {
+    llvm::EquivalenceClasses<Operation *> classes;
+    std::map<std::pair<bool, int64_t>, Operation *> first; // of a rank
+    for (rt::ProgramOp program : getOperation().getOps<rt::ProgramOp>()) {
+      classes.insert(program);
+      // The reference has arenas of its own.
+      bool isReference = program.getMode() == "reference_gradient";
+      for (int64_t rank : program.getRanks()) {
+        auto [entry, inserted] = first.try_emplace({isReference, rank}, program);
+        if (!inserted)
+          classes.unionSets(entry->second, program);
+      }
+    }
+    std::vector<Sharing> sharing;
+    DenseMap<Operation *, size_t> indices;
+    for (rt::ProgramOp program : getOperation().getOps<rt::ProgramOp>()) {
+      auto [entry, inserted] = indices.try_emplace(classes.getLeaderValue(program), sharing.size());
+      if (inserted)
+        sharing.emplace_back();
+      sharing[entry->second].programs.push_back(program);
+    }
+    return sharing;
   }
 
   WorkspaceQuery workspace;

@@ -22,15 +22,21 @@ SmallVector<ArrayAttr> passes::axesOfWindows(nn::ShardableOpInterface op, const 
   return axes;
 }
 
-LocalOp::LocalOp(OpBuilder &b, nn::ShardableOpInterface op, dist::MeshOp mesh, int64_t rank)
-    : b(b), op(op), mesh(mesh), rank(rank), rule(op.getShardingRule()) {
+static OpLayouts statedLayouts(Operation *op) {
   OpLayouts layouts;
   for (Value operand : op->getOperands())
     layouts.operands.push_back(dist::getLayout(operand));
   for (Value result : op->getResults())
     layouts.results.push_back(dist::getLayout(result));
-  splits = factorSplits(op, layouts);
+  return layouts;
 }
+
+LocalOp::LocalOp(OpBuilder &b, nn::ShardableOpInterface op, dist::MeshOp mesh, int64_t rank)
+    : LocalOp(b, op, mesh, rank, statedLayouts(op)) {}
+
+LocalOp::LocalOp(OpBuilder &b, nn::ShardableOpInterface op, dist::MeshOp mesh, int64_t rank,
+                 const OpLayouts &layouts)
+    : b(b), op(op), mesh(mesh), rank(rank), rule(op.getShardingRule()), splits(factorSplits(op, layouts)) {}
 
 SmallVector<Value> LocalOp::build(SmallVector<Value> operands, TypeRange types) {
   SmallVector<Value> starts(rule.factors.size());

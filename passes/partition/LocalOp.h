@@ -17,6 +17,9 @@ class LocalOp {
 public:
   /// `rank` stands for all ranks of its variant.
   LocalOp(mlir::OpBuilder &b, nn::ShardableOpInterface op, dist::MeshOp mesh, int64_t rank);
+  /// By other layouts than those that stand on the op.
+  LocalOp(mlir::OpBuilder &b, nn::ShardableOpInterface op, dist::MeshOp mesh, int64_t rank,
+          const OpLayouts &layouts);
 
   /// The local results; none with an error on the op where it cannot be built.
   llvm::SmallVector<mlir::Value> build(llvm::SmallVector<mlir::Value> operands, mlir::TypeRange types);

@@ -14,10 +14,10 @@ namespace pdc::passes {
 using namespace mlir;
 using namespace pdc;
 
-/// The whole step on one device: every value replicated, nothing to reshard.
-static void makeReference(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh) {
+/// The step on one device: every value replicated, nothing to reshard.
+static void makeReference(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh, StringRef name) {
   auto reference = cast<nn::StepOp>(b.clone(*step.getOperation()));
-  reference.setSymName(("reference_" + step.getSymName()).str());
+  reference.setSymName(name);
   reference->removeAttr(dist::kMeshAttr);
   reference->setAttr(dist::kReferenceAttr, b.getUnitAttr());
   reference->setAttr(dist::kRanksAttr,
@@ -50,6 +50,8 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder b(module.getContext());
+    hasReference = llvm::any_of(module.getOps<nn::StepOp>(),
+                                [](nn::StepOp step) { return step->hasAttr(dist::kReferenceAttr); });
     for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))
       if (failed(partition(b, step)))
         return signalPassFailure();
@@ -69,9 +71,13 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
     if (failed(reshards))
       return failure();
     b.setInsertionPoint(step);
-    if (step.getKind() == "gradient")
-      makeReference(b, step, mesh);
     std::string name = step.getSymName().str();
+    // Of a pipeline's stages none is the whole; `pipeline` left one.
+    bool isReference = step->hasAttr(dist::kReferenceAttr);
+    if (isReference || (step.getKind() == "gradient" && !hasReference))
+      makeReference(b, step, mesh, isReference ? name : "reference_" + name);
+    if (isReference)
+      return step.erase(), success();
     for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh, *reshards))) {
       std::string variant = index == 0 ? name : name + "_" + std::to_string(index);
       FailureOr<nn::StepOp> local = passes::buildLocalStep(b, step, mesh, ranks, *reshards, variant);
@@ -83,5 +89,7 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
     step.erase();
     return success();
   }
+
+  bool hasReference = false;
 };
 } // namespace

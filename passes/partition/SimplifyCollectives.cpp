@@ -5,6 +5,7 @@
 #include "dialects/nn/IR/NN.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OperationSupport.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -137,11 +138,16 @@ static bool equal(Operation *a, Operation *b) {
   return OperationEquivalence::isEquivalentTo(a, b, OperationEquivalence::IgnoreLocations);
 }
 
+/// Messages and tasks are there for what they do.
+static bool isValueOnly(Operation *op) {
+  return isa<dist::DistDialect>(op->getDialect()) && isMemoryEffectFree(op);
+}
+
 /// The first of equal ones serves all.
 static void shareEqual(Block &block) {
   DenseMap<Value, SmallVector<Operation *>> byOperand;
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (!isa<dist::DistDialect>(op.getDialect()))
+    if (!isValueOnly(&op))
       continue;
     SmallVector<Operation *> &same = byOperand[op.getNumOperands() ? op.getOperand(0) : Value()];
     auto found = llvm::find_if(same, [&](Operation *other) { return equal(other, &op); });
@@ -156,7 +162,7 @@ static void shareEqual(Block &block) {
 
 static void dropUnused(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isa<dist::DistDialect>(op.getDialect()) && op.use_empty())
+    if (isValueOnly(&op) && op.use_empty())
       op.erase();
 }
 

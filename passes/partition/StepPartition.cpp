@@ -36,7 +36,7 @@ static OpLayouts layoutsOf(Operation *op) {
 }
 
 static LogicalResult checkOp(Operation *op) {
-  if (isa<dist::ReshardOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+  if (isa<dist::ReshardOp, dist::SendOp, dist::ReceiveOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return success();
   OpLayouts stated = layoutsOf(op);
   auto whole = [](LayoutAttr layout) { return layout.isReplicated(); };
@@ -150,7 +150,11 @@ SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::Me
         windowed.push_back(axes);
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> sets;
   SmallVector<SmallVector<int64_t>> order;
+  auto stage = step->getAttrOfType<IntegerAttr>(dist::kStageAttr);
+  ArrayAttr pipeline = Builder(step.getContext()).getStrArrayAttr({dist::kPipelineAxis});
   for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+    if (stage && mesh.getPart(pipeline, rank) != stage.getInt())
+      continue;
     SmallVector<int64_t> shares;
     for (auto [axes, blocks] : splits)
       shares.push_back(dist::shardSize(blocks, 1, mesh.getParts(axes), mesh.getPart(axes, rank)));
@@ -224,6 +228,12 @@ private:
   LogicalResult buildOp(Operation *op) {
     if (auto reshard = dyn_cast<dist::ReshardOp>(op))
       return buildReshard(reshard);
+    if (auto receive = dyn_cast<dist::ReceiveOp>(op)) {
+      mapping.map(receive.getResult(),
+                  dist::ReceiveOp::create(b, op->getLoc(), localType(receive.getResult()), receive.getMeshAttr(),
+                                          receive.getAxesAttr(), receive.getPartAttr(), receive.getTagAttr()));
+      return success();
+    }
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
       operands.push_back(mapping.lookup(operand));

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/program/reader.h"
+#include "runtime/program/view.h"
 #include "runtime/train/checkpoint/parts.h"
 #include "runtime/train/data/npy.h"
 #include "runtime/train/data/shuffle.h"
@@ -26,6 +28,22 @@ absl::StatusOr<std::map<std::string, double>> RunBatch(exec::Session& session, c
   PDC_RETURN_IF_ERROR(SetScalars(session, Mode::kEvaluate, scalars));
   PDC_RETURN_IF_ERROR(session.Run(Mode::kEvaluate, scalars.step));
   return ScalarOutputs(session, Mode::kEvaluate);
+}
+
+// The outputs of inference, in the order of the ranks that hold them and of their programs: those of a pipeline are held by
+// the stages that make them.
+std::vector<std::string> OutputNames(const program::Executable& executable) {
+  std::vector<std::string> names;
+  for (int rank = 0; rank < executable.ranks(); ++rank) {
+    const program::Program* program = program::FindProgram(executable, rank, Mode::kInfer);
+    for (uint32_t i = 0; program != nullptr && i < program::Size(program->buffers()); ++i) {
+      const program::Buffer& buffer = *program->buffers()->Get(i);
+      const std::string name = NameOf(buffer);
+      const bool known = std::find(names.begin(), names.end(), name) != names.end();
+      if (buffer.kind() == BufferKind::kOutput && !known) names.push_back(name);
+    }
+  }
+  return names;
 }
 
 void AddScaled(const std::map<std::string, double>& values, double scale,
@@ -77,7 +95,11 @@ absl::StatusOr<Evaluation> Evaluate(exec::Session& session, const BatchBuilder& 
 absl::Status Infer(exec::Session& session, const BatchBuilder& batches, const std::vector<std::string>& paths,
                    uint64_t seed) {
   PDC_ASSIGN_OR_RETURN(const auto parts, FindParts(session.executable(), Mode::kInfer, BufferKind::kOutput));
-  const std::vector<exec::BufferView> outputs = session.buffers(Mode::kInfer, BufferKind::kOutput);
+  const std::vector<std::string> outputs = OutputNames(session.executable());
+  std::map<std::string, const std::byte*> local;  // what this rank holds
+  for (const exec::BufferView& view : session.buffers(Mode::kInfer, BufferKind::kOutput)) {
+    local[NameOf(*view.description)] = view.data;
+  }
   const int64_t batch = batches.inputs()[0].batch;
   const int64_t size = batches.dataset().size();
   if (outputs.size() < paths.size()) {
@@ -85,10 +107,9 @@ absl::Status Infer(exec::Session& session, const BatchBuilder& batches, const st
         absl::StrCat("--output names ", paths.size(), " files, the model has ", outputs.size(), " outputs"));
   }
   for (size_t k = 0; k < paths.size(); ++k) {
-    const Shape shape = GlobalShape(*outputs[k].description);
+    const Shape& shape = parts.at(outputs[k]).info.shape;
     if (shape.empty() || shape[0] != batch) {
-      return absl::InvalidArgumentError(absl::StrCat("output '", NameOf(*outputs[k].description),
-                                                     "' of shape ", ShapeText(shape),
+      return absl::InvalidArgumentError(absl::StrCat("output '", outputs[k], "' of shape ", ShapeText(shape),
                                                      " has no batch dimension of ", batch));
     }
   }
@@ -101,10 +122,12 @@ absl::Status Infer(exec::Session& session, const BatchBuilder& batches, const st
     PDC_RETURN_IF_ERROR(SetScalars(session, Mode::kInfer, {.learning_rate = 0, .step = 1, .seed = seed}));
     PDC_RETURN_IF_ERROR(session.Run(Mode::kInfer, begin / batch + 1));
     for (size_t k = 0; k < paths.size(); ++k) {
-      const PartedValue& value = parts.at(NameOf(*outputs[k].description));
+      const PartedValue& value = parts.at(outputs[k]);
       const size_t sample_bytes = value.info.bytes() / batch;
+      const auto mine = local.find(outputs[k]);
       PDC_RETURN_IF_ERROR(GatherToRankZero(
-          session.communicator(), session.deadline(), value, outputs[k].data, [&](const std::byte* whole) {
+          session.communicator(), session.deadline(), value, mine == local.end() ? nullptr : mine->second,
+          [&](const std::byte* whole) {
             results[k].insert(results[k].end(), whole, whole + valid * sample_bytes);
             return absl::OkStatus();
           }));
@@ -112,7 +135,7 @@ absl::Status Infer(exec::Session& session, const BatchBuilder& batches, const st
   }
   if (session.communicator().rank() != 0) return absl::OkStatus();
   for (size_t k = 0; k < paths.size(); ++k) {
-    const PartedValue& value = parts.at(NameOf(*outputs[k].description));
+    const PartedValue& value = parts.at(outputs[k]);
     Shape shape = value.info.shape;
     shape[0] = size;
     PDC_RETURN_IF_ERROR(WriteNpy(paths[k], value.info.type, shape, results[k].data()));

@@ -23,12 +23,22 @@ class CompilerRefuses(EndToEndTest):
         self.refuse_pdc(model("bytes"), "--batch=4", says=["-o", "--to"])
 
     def test_what_is_to_come(self):
-        for option in ("--backend=cuda", "--micro-batches=4", "--schedule=1f1b"):
-            with self.subTest(option=option):
-                self.refuse_model("--batch=4", option, says=[option, "not supported yet"])
-        for spec in ("pipeline=2", "gpipe", "pipedream"):
-            with self.subTest(parallel=spec):
-                self.refuse_model("--batch=4", "--ranks=2", f"--parallel={spec}", says="not supported yet")
+        self.refuse_model("--batch=4", "--backend=cuda", says=["--backend=cuda", "not supported yet"])
+        self.refuse_model("--batch=4", "--ranks=2", "--parallel=pipedream", says="not supported yet")
+        for schedule in ("pipedream", "bidirectional"):
+            with self.subTest(schedule=schedule):
+                self.refuse_model("--batch=4", "--ranks=2", "--parallel=pipeline=2", f"--schedule={schedule}",
+                                  says=[f"--schedule={schedule}", "not supported yet"])
+
+    def test_pipelines(self):
+        two = "--parallel=pipeline=2"
+        for options, says in (([two, "--schedule=spiral"], "there is no schedule 'spiral'; there are gpipe, 1f1b"),
+                              ([two, "--schedule=interleaved", "--micro-batches=3"], "multiple of"),
+                              ([two, "--schedule=interleaved:chunks=0"], "chunks=N"),
+                              ([two, "--plan-out=p.mlir"], "--plan-out"),
+                              (["--parallel=pipeline=3"], ["pipeline=3", "--ranks=2"])):
+            with self.subTest(options=options):
+                self.refuse_model("--batch=4", "--ranks=2", *options, says=says)
 
     def test_plans(self):
         for options, says in ((["--layout=heads"], ["--layout=heads", "dim:axis"]),

@@ -130,8 +130,8 @@ class EndToEndTest(unittest.TestCase):
         key = (name, ranks, batch, options)
         if key not in cls._executables:
             path = os.path.join(cls.shared, f"{name}-{len(cls._executables)}")
-            result = run([PDC, model(name), "-o", path, f"--ranks={ranks}", f"--batch={batch}", "--parallel=data",
-                          *options])
+            parallel = [] if any(option.startswith("--parallel") for option in options) else ["--parallel=data"]
+            result = run([PDC, model(name), "-o", path, f"--ranks={ranks}", f"--batch={batch}", *parallel, *options])
             assert result.code == 0, str(result)
             cls._executables[key] = path
         return cls._executables[key]

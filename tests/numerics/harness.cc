@@ -129,7 +129,7 @@ double Loss(exec::Session& session, Mode mode) {
   return std::nan("");
 }
 
-absl::Status RunRank(const Job& job, exec::Session& session, Result* result) {
+absl::Status RunRank(const Job& job, exec::Session& session, Result& result) {
   for (BufferKind kind : {BufferKind::kParameter, BufferKind::kOptimizerState, BufferKind::kState})
     for (const exec::BufferView& view : session.buffers(Mode::kTrain, kind)) {
       absl::Status status = train::InitializeBuffer(*view.description, job.parameter_seed, view.data);
@@ -139,31 +139,43 @@ absl::Status RunRank(const Job& job, exec::Session& session, Result* result) {
     if (job.gradients) {
       absl::Status status = RunMode(job, step, session, Mode::kGradient);
       if (!status.ok()) return status;
-      if (result) {
-        auto& gradients = result->gradients.emplace_back();
-        for (const exec::BufferView& view : session.buffers(Mode::kGradient, BufferKind::kOutput))
-          if (view.description->parameter()) gradients[train::NameOf(*view.description)] = AsDoubles(view);
-      }
+      auto& gradients = result.gradients.emplace_back();
+      for (const exec::BufferView& view : session.buffers(Mode::kGradient, BufferKind::kOutput))
+        if (view.description->parameter()) gradients[train::NameOf(*view.description)] = AsDoubles(view);
     }
     absl::Status status = RunMode(job, step, session, Mode::kTrain);
     if (!status.ok()) return status;
-    if (result) result->losses.push_back(Loss(session, Mode::kTrain));
+    result.losses.push_back(Loss(session, Mode::kTrain));
   }
-  if (!result) return absl::OkStatus();
   XXH64_state_t* hash = XXH64_createState();
   XXH64_reset(hash, 0);
   for (BufferKind kind : {BufferKind::kParameter, BufferKind::kOptimizerState, BufferKind::kState})
     for (const exec::BufferView& view : session.buffers(Mode::kTrain, kind)) {
       XXH64_update(hash, view.data, view.description->bytes());
-      if (kind == BufferKind::kParameter) result->parameters[train::NameOf(*view.description)] = AsDoubles(view);
-      if (kind == BufferKind::kState) result->state[train::NameOf(*view.description)] = AsDoubles(view);
+      if (kind == BufferKind::kParameter) result.parameters[train::NameOf(*view.description)] = AsDoubles(view);
+      if (kind == BufferKind::kState) result.state[train::NameOf(*view.description)] = AsDoubles(view);
     }
-  result->bits = XXH64_digest(hash);
+  result.bits = XXH64_digest(hash);
   XXH64_freeState(hash);
   auto program = session.program(Mode::kTrain);
   if (program.ok())
-    result->arena_bytes = static_cast<int64_t>((*program)->private_bytes() + (*program)->shared_bytes());
+    result.arena_bytes = static_cast<int64_t>((*program)->private_bytes() + (*program)->shared_bytes());
   return absl::OkStatus();
+}
+
+// What rank 0 has, and of the ranks of other stages what it has not.
+void Join(std::vector<Result> of_ranks, Result& result) {
+  std::string error = std::move(result.error);
+  result = of_ranks.front();
+  result.error = std::move(error);
+  for (const Result& of_rank : of_ranks) {
+    result.parameters.insert(of_rank.parameters.begin(), of_rank.parameters.end());
+    result.state.insert(of_rank.state.begin(), of_rank.state.end());
+    for (size_t i = 0; i < result.gradients.size() && i < of_rank.gradients.size(); ++i)
+      result.gradients[i].insert(of_rank.gradients[i].begin(), of_rank.gradients[i].end());
+    result.losses_of_ranks.push_back(of_rank.losses);
+    result.arena_bytes_of_ranks.push_back(of_rank.arena_bytes);
+  }
 }
 
 }  // namespace
@@ -183,19 +195,21 @@ Result RunJob(const Job& job) {
     return result;
   }
   std::mutex mutex;
+  std::vector<Result> of_ranks(job.ranks);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < job.ranks; ++rank)
     threads.emplace_back([&, rank] {
       comm::Communicator& communicator = *(*world)[rank];
       auto device = device::CreateCpuDevice(job.options.threads);
       auto session = exec::Session::Create(compiled.payload, *device, communicator, exec::SessionOptions());
-      absl::Status status = session.ok() ? RunRank(job, **session, rank == 0 ? &result : nullptr) : session.status();
+      absl::Status status = session.ok() ? RunRank(job, **session, of_ranks[rank]) : session.status();
       if (status.ok()) return;
       communicator.Abort(status);
       std::lock_guard<std::mutex> lock(mutex);
       result.error += "rank " + std::to_string(rank) + ": " + std::string(status.message()) + "\n";
     });
   for (std::thread& thread : threads) thread.join();
+  Join(std::move(of_ranks), result);
   return result;
 }
 

@@ -51,6 +51,8 @@ struct Result {
   std::map<std::string, Tensor> state;
   uint64_t bits = 0;                                   // hash of every persistent buffer of rank 0 after the last step
   int64_t arena_bytes = 0;                             // of rank 0
+  std::vector<std::vector<double>> losses_of_ranks;    // per rank and step
+  std::vector<int64_t> arena_bytes_of_ranks;
 };
 
 Result RunJob(const Job& job);

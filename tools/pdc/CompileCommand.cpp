@@ -6,6 +6,7 @@
 #include "compiler/cost/CostModel.h"
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/pipeline/PlanFile.h"
+#include "compiler/pipeline/TaskSchedule.h"
 #include "compiler/plan/search/SearchMethod.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -35,9 +36,7 @@ struct Arguments {
   uint64_t memoryLimit = 0, bucketBytes = 25'000'000;
   pipeline::CompileOptions options;
   std::string layout, planIn, planOut;
-  // Accepted so that they answer "not supported yet" rather than "unknown option".
-  std::string schedule;
-  int64_t microBatches = 1;
+  int64_t microBatches = 0;
 };
 
 /// The first option that asks for what this version cannot do.
@@ -47,11 +46,6 @@ std::string unsupported(const Arguments &arguments) {
   };
   if (arguments.backend != "cpu")
     return given("--backend", arguments.backend) + ": this version makes executables for CPUs";
-  if (arguments.microBatches != 1)
-    return "--micro-batches=" + std::to_string(arguments.microBatches) +
-           " is not supported yet: it comes with pipelines";
-  if (!arguments.schedule.empty())
-    return given("--schedule", arguments.schedule) + ": it comes with pipelines";
   return "";
 }
 
@@ -141,6 +135,16 @@ bool readPlanning(Arguments &arguments) {
   if (!parallel)
     return tell(parallel.takeError());
   options.parallel = *parallel;
+  if (arguments.microBatches > 0)
+    options.microBatches = arguments.microBatches;
+  // A preset that is a pipeline is the schedule's name.
+  if (options.schedule.empty() && options.parallel.pipeline > 1 && arguments.parallel.find('=') == std::string::npos)
+    options.schedule = arguments.parallel;
+  auto schedule = pipeline::makeTaskSchedule(options);
+  if (!schedule)
+    return tell(schedule.takeError());
+  if (!arguments.planOut.empty() && options.parallel.pipeline > 1)
+    return fail("--plan-out: a plan does not state the stages of a pipeline yet"), false;
   options.keepsPlan = !arguments.planOut.empty();
   // Here, so that a word that is none is told before the model is read.
   if (auto method = plan::makeSearchMethod(options.search); !method)
@@ -295,8 +299,17 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
       ->add_option(
           "--parallel", a.parallel,
           "How to split the work: auto (searched), data, zero1, zero2, zero3, tensor, or a list such as "
-          "data=2,tensor=4,zero=1, whose layouts are searched within that")
+          "data=2,tensor=4,zero=1, whose layouts are searched within that; pipeline=P cuts the model into P "
+          "stages; gpipe, 1f1b, interleaved, zb: a pipeline over all ranks in that schedule")
       ->capture_default_str();
+  planning
+      ->add_option("--micro-batches", a.microBatches,
+                   "Into how many parts a step's batch is split, which run one after the other; their gradients "
+                   "are added up (1; in a pipeline, one a stage)")
+      ->check(base::Between(1, 65536));
+  planning->add_option("--schedule", o.schedule,
+                       "In which order a pipeline's stages run micro-batches: gpipe, 1f1b (default), "
+                       "interleaved[:chunks=N], zb (zb-h1), zb-h2");
   planning->add_option(
       "--layout", a.layout,
       "Layout rules dim:axis,...: named dimensions are split over these axes (data, tensor), the rest "
@@ -320,8 +333,6 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
 
   auto *toCome = app.add_option_group("Not supported yet");
   toCome->add_option("--backend", a.backend, "cpu; cuda is to come");
-  toCome->add_option("--micro-batches", a.microBatches, "Micro-batches of a step");
-  toCome->add_option("--schedule", a.schedule, "Pipeline schedule");
 
   app.callback([arguments, model, &action] {
     if (model->count() > 0)

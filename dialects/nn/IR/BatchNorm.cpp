@@ -1,5 +1,6 @@
 //===- BatchNorm.cpp - batch_norm -----------------------------------------===//
 
+#include "dialects/nn/IR/BatchStatistics.h"
 #include "dialects/nn/IR/NNChecks.h"
 #include "dialects/nn/IR/OpWriter.h"
 
@@ -86,9 +87,14 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
       axes.push_back(i);
   // Of the whole batch: when the sums are split over ranks, the counts are not.
   double count = static_cast<double>(type.getNumElements() / channels);
-  Value mean = w.mul(w.sum(x, axes, /*keepDims=*/true), 1 / count);
+  auto average = [&](Value value) {
+    Value sum = w.sum(value, axes, /*keepDims=*/true);
+    sum.getDefiningOp()->setAttr(kBatchStatisticsAttr, builder.getUnitAttr());
+    return w.mul(sum, 1 / count);
+  };
+  Value mean = average(x);
   Value centered = w.sub(x, mean);
-  Value variance = w.mul(w.sum(w.square(centered), axes, /*keepDims=*/true), 1 / count);
+  Value variance = average(w.square(centered));
   Value normalized = w.mul(centered, w.rsqrt(w.add(variance, epsilon)));
   Value result = w.add(w.mul(normalized, channelwise(getScale())), channelwise(getBias()));
 

@@ -3,6 +3,7 @@
 #include "dialects/nn/IR/OpWriter.h"
 #include "dialects/nn/IR/ScalarWriter.h"
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace pdc::nn;
@@ -214,19 +215,23 @@ ShardingRule DropoutMaskOp::getShardingRule() {
   return rule;
 }
 
-/// The part of a mask is that of the whole tensor, whatever the number of ranks: it is told where it begins.
+/// The part of a mask is that of the whole tensor, whatever the number of ranks: it is told where it begins. A part of a
+/// part begins where both do.
 SmallVector<Value> DropoutMaskOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
-  SmallVector<Value> starts;
-  SmallVector<int64_t> dimensions;
+  std::map<int64_t, Value> starts;
+  for (auto [dimension, start] : llvm::zip(getStartDimensions(), part.operands.drop_front()))
+    starts[dimension] = start;
   for (auto [dimension, factors] : llvm::enumerate(getShardingRule().results.front()))
     for (int factor : factors)
-      if (Value start = part.starts[factor]) {
-        starts.push_back(start);
-        dimensions.push_back(dimension);
+      if (Value own = part.starts[factor]) {
+        Value &start = starts[dimension];
+        start = start ? Value(AddOp::create(builder, getLoc(), start, own)) : own;
       }
-  return {DropoutMaskOp::create(builder, getLoc(), part.resultTypes.front(), part.operands.front(), starts,
-                                getRateAttr(), getStreamAttr(), getGlobalShapeAttr(),
-                                builder.getDenseI64ArrayAttr(dimensions))};
+  return {DropoutMaskOp::create(builder, getLoc(), part.resultTypes.front(), part.operands.front(),
+                                llvm::to_vector(llvm::make_second_range(starts)), getRateAttr(),
+                                getStreamAttr(), getGlobalShapeAttr(),
+                                builder.getDenseI64ArrayAttr(
+                                    llvm::to_vector(llvm::make_first_range(starts))))};
 }
 
 namespace {

@@ -1,0 +1,23 @@
+//===- TaskSchedule.h - which schedule --schedule names ---------*- C++ -*-===//
+#ifndef PDC_COMPILER_PIPELINE_TASKSCHEDULE_H
+#define PDC_COMPILER_PIPELINE_TASKSCHEDULE_H
+
+#include "compiler/pipeline/Options.h"
+
+namespace pdc::pipeline {
+
+struct TaskSchedule {
+  std::string name;         // of compiler/schedule
+  int64_t microBatches = 1; // of a step
+  std::string tasks;        // as schedule::toString writes them
+  bool isTrivial() const { return name == "none"; }
+};
+
+/// The schedule for the stages, micro-batches and schedule that are asked for; "none" where a step is the whole batch on
+/// one stage. What is not said: 1f1b, as many micro-batches as stages. Errors: a schedule that is none, that executables
+/// cannot run yet, or that does not exist for these numbers.
+llvm::Expected<TaskSchedule> makeTaskSchedule(const CompileOptions &options);
+
+} // namespace pdc::pipeline
+
+#endif // PDC_COMPILER_PIPELINE_TASKSCHEDULE_H

@@ -1,0 +1,91 @@
+//===- MessageLowering.cpp - messages between stages ----------------------===//
+//
+// Neither a send nor a receive waits where it starts. A receive ends before the first instruction that touches its
+// buffer; a send at its dist.send_wait, or before something writes to what is sent, at the latest at the end of the program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/lower/StepLowering.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::passes;
+
+/// For each of the program's ranks, the rank with part `part` along the axes and the same coordinates along the others.
+template <typename OpT> static SmallVector<int64_t> peersOf(OpT op, ArrayRef<int64_t> ranks) {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(op, op.getMeshAttr());
+  SmallVector<int64_t> peers;
+  SmallVector<SmallVector<int64_t>> groups = mesh.getGroups(op.getAxes());
+  for (int64_t rank : ranks)
+    for (ArrayRef<int64_t> group : groups)
+      if (llvm::is_contained(group, rank))
+        peers.push_back(group[op.getPart()]);
+  return peers;
+}
+
+static double bytesOf(Value memory) {
+  auto type = cast<MemRefType>(memory.getType());
+  return static_cast<double>(type.getNumElements() * rt::elementBytes(type.getElementType()));
+}
+
+LogicalResult StepLowering::lowerMessage(Operation *op) {
+  if (auto send = dyn_cast<dist::SendOp>(op))
+    lowerSend(send);
+  else if (auto receive = dyn_cast<dist::ReceiveOp>(op))
+    lowerReceive(receive);
+  else
+    lowerSendWait(cast<dist::SendWaitOp>(op));
+  return success();
+}
+
+void StepLowering::lowerSend(dist::SendOp send) {
+  std::string label = labelOf(send, "send");
+  Place from = places[send.getInput()];
+  bool isPersistent = from.buffer.isPersistent();
+  if (!from.view.isDense() || isPersistent) {
+    Place packed = newPiece(from, label);
+    copy(from, packed, label + " pack");
+    from = packed;
+  }
+  Value sent = memory(from);
+  auto start = rt::SendStartOp::create(b, send.getLoc(), rt::TokenType::get(b.getContext()),
+                                       b.getStringAttr(label), number(0), number(bytesOf(sent)), sent,
+                                       b.getDenseI64ArrayAttr(peersOf(send, ranks)), send.getTagAttr());
+  sending[from.buffer].push_back(
+      {static_cast<int64_t>(send.getPart()), static_cast<int64_t>(send.getTag()), start.getToken()});
+}
+
+void StepLowering::lowerReceive(dist::ReceiveOp receive) {
+  std::string label = labelOf(receive, "receive");
+  Place to = newPlace(receive.getResult(), label);
+  Value received = memory(to);
+  auto start = rt::ReceiveStartOp::create(b, receive.getLoc(), rt::TokenType::get(b.getContext()),
+                                          b.getStringAttr(label), number(0), number(bytesOf(received)),
+                                          received, b.getDenseI64ArrayAttr(peersOf(receive, ranks)),
+                                          receive.getTagAttr());
+  pending[to.buffer] = start.getToken();
+  places[receive.getResult()] = to;
+}
+
+void StepLowering::lowerSendWait(dist::SendWaitOp wait) {
+  auto isWanted = [&](const Send &send) {
+    return send.part == static_cast<int64_t>(wait.getPart()) && send.tag == static_cast<int64_t>(wait.getTag());
+  };
+  for (auto &[buffer, started] : sending) {
+    auto found = llvm::find_if(started, isWanted);
+    if (found == started.end())
+      continue;
+    rt::CollectiveDoneOp::create(b, wait.getLoc(), found->token);
+    started.erase(found);
+    return;
+  }
+}
+
+void StepLowering::finishSends(rt::BufferOp buffer) {
+  auto found = sending.find(buffer);
+  if (found == sending.end())
+    return;
+  for (const Send &send : found->second)
+    rt::CollectiveDoneOp::create(b, buffer.getLoc(), send.token);
+  sending.erase(found);
+}

@@ -1,0 +1,134 @@
+//===- Messages.cpp - what stages send each other, and when ---------------===//
+
+#include "passes/pipeline/Messages.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::passes;
+
+LogicalResult Messages::run() {
+  indexTasks();
+  findMicroBatchMessages();
+  findMessagesAfter();
+  if (failed(orderTasks()))
+    return failure();
+  findWaits();
+  return success();
+}
+
+void Messages::indexTasks() {
+  for (const auto &tasks : order.stages) {
+    received.emplace_back(tasks.size() + 1);
+    waited.emplace_back(tasks.size() + 1);
+    for (auto [index, task] : llvm::enumerate(tasks))
+      taskIndex[{task.microBatch, task.chunk, task.kind}] = static_cast<int64_t>(index);
+  }
+}
+
+int64_t Messages::taskOf(Operation *op, int64_t microBatch) const {
+  int64_t chunk = stages.chunkOf(op);
+  auto found = taskIndex.find({microBatch, chunk, stages.kindOf(op)});
+  return found != taskIndex.end() ? found->second : taskIndex.at({microBatch, chunk, 'B'});
+}
+
+ArrayRef<int64_t> Messages::of(Value value, int64_t microBatch) const {
+  auto found = byValue.find({value, microBatch});
+  return found == byValue.end() ? ArrayRef<int64_t>() : ArrayRef<int64_t>(found->second);
+}
+
+void Messages::add(Message message) {
+  message.tag = nextTag[{message.from, message.to}]++;
+  auto index = static_cast<int64_t>(messages.size());
+  byValue[{message.value, message.microBatch}].push_back(index);
+  received[message.to][message.receivedBy].push_back(index);
+  messages.push_back(message);
+}
+
+void Messages::findMicroBatchMessages() {
+  for (Operation &op : classes.step.getBody().front().without_terminator()) {
+    if (!classes.isWork(&op))
+      continue;
+    int64_t from = stages.stageOf(&op);
+    for (Value result : op.getResults()) {
+      if (classes.isAccumulated(result))
+        continue;
+      for (int64_t i = 0; i < order.microBatches; ++i) {
+        std::map<int64_t, int64_t> first; // per stage, the task that uses it first
+        for (Operation *user : result.getUsers()) {
+          if (!classes.isWork(user) || stages.stageOf(user) == from)
+            continue;
+          auto [entry, inserted] = first.try_emplace(stages.stageOf(user), taskOf(user, i));
+          entry->second = std::min(entry->second, taskOf(user, i));
+        }
+        for (auto [to, task] : first)
+          add({result, i, from, to, 0, taskOf(&op, i), task});
+      }
+    }
+  }
+}
+
+void Messages::findMessagesAfter() {
+  auto after = [&](int64_t stage) { return static_cast<int64_t>(order.stages[stage].size()); };
+  for (Operation &op : classes.step.getBody().front().without_terminator()) {
+    if (!classes.isWork(&op) && classes.of(&op) != OpClass::After)
+      continue;
+    for (Value result : op.getResults()) {
+      int64_t from = stages.homeOf(result);
+      bool isOutput = classes.isWork(&op) && !classes.isSummed(result);
+      for (int64_t to : isOutput ? std::set<int64_t>() : stages.stagesThatNeed(result))
+        if (to != from && !stages.stagesOf(&op).count(to))
+          add({result, -1, from, to, 0, after(from), after(to)});
+    }
+  }
+}
+
+/// Runs the schedule without times: a task begins when the one before it and those whose messages it uses are through.
+LogicalResult Messages::orderTasks() {
+  size_t count = order.stages.size();
+  std::vector<size_t> next(count, 0);
+  clocks.resize(count);
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (size_t stage = 0; stage < count; ++stage)
+      while (next[stage] < order.stages[stage].size()) {
+        ArrayRef<int64_t> inputs = received[stage][next[stage]];
+        if (llvm::any_of(inputs, [&](int64_t m) {
+              return messages[m].sentBy >= static_cast<int64_t>(next[messages[m].from]);
+            }))
+          break;
+        Clock clock = next[stage] ? clocks[stage].back() : Clock(count, -1);
+        for (int64_t m : inputs) {
+          const Message &message = messages[m];
+          const Clock &theirs = clocks[message.from][message.sentBy];
+          for (size_t other = 0; other < count; ++other)
+            clock[other] = std::max(clock[other], theirs[other]);
+        }
+        clock[stage] = static_cast<int64_t>(next[stage]++);
+        clocks[stage].push_back(std::move(clock));
+        moved = true;
+      }
+  }
+  for (size_t stage = 0; stage < count; ++stage)
+    if (next[stage] < order.stages[stage].size()) {
+      const StageTask &task = order.stages[stage][next[stage]];
+      return classes.step->emitOpError() << "cannot run in this schedule: on stage " << stage << " "
+                                         << StringRef(&task.kind, 1) << task.microBatch
+                                         << " waits for a task that waits for it";
+    }
+  return success();
+}
+
+void Messages::findWaits() {
+  for (auto [index, message] : llvm::enumerate(messages)) {
+    const std::vector<Clock> &own = clocks[message.from];
+    // Clocks only grow.
+    auto known = llvm::partition_point(
+        own, [&](const Clock &clock) { return clock[message.to] < message.receivedBy; });
+    auto task = std::distance(own.begin(), known);
+    if (message.microBatch < 0 || task <= message.sentBy || task == static_cast<int64_t>(own.size()))
+      continue;
+    message.waitedBy = task;
+    waited[message.from][task].push_back(static_cast<int64_t>(index));
+  }
+}

@@ -1,0 +1,49 @@
+//===- PipelinePass.td - micro-batches and stages -----------*- tablegen -*-===//
+#ifndef PDC_PASSES_PIPELINE_PIPELINEPASS_TD
+#define PDC_PASSES_PIPELINE_PIPELINEPASS_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PipelinePass : Pass<"pipeline", "::mlir::ModuleOp"> {
+  let summary = "Runs planned steps in micro-batches, on the stages of a pipeline";
+  let description = [{
+    Takes steps with layouts, and a schedule as `compiler/schedule` writes it: a line a stage, here separated by ';'. The
+    batch is split over an axis of time as a plan splits it over axes of ranks: sharding rules say what is a micro-batch's
+    part of an op, and a sum over the batch is a partial sum of each micro-batch. These are added up in the order in which
+    the tasks run; only then is reduced over ranks what the plan reduces, and parameters are updated once. So uneven
+    micro-batches, masked labels and dropout give what one device gives for the whole batch.
+
+    ```mlir
+    %dw = nn.linear_grad_weight %x, %dy : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    ```
+
+    becomes, with order="F0 B0 F1 B1",
+
+    ```mlir
+    dist.task "B" micro_batch 0 chunk 0
+    %0 = nn.linear_grad_weight %x0, %dy0 : (tensor<2x4xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+    ...
+    dist.task "B" micro_batch 1 chunk 0
+    %1 = nn.linear_grad_weight %x1, %dy1 : (tensor<2x4xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+    %dw = nn.add %0, %1 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    ```
+
+    The statistics of batch_norm are those of each micro-batch; the running ones move towards their average. A model that
+    computes with another sum over the batch is refused.
+
+    With several stages the mesh gets an outermost axis "pipeline", and each step becomes one step a stage, with
+    `dist.stage`. Forward ops are cut into chunks that take about equally long, in their order; a backward op follows the
+    forward values that it needs. What crosses is sent to the rank with the same coordinates on the other axes
+    (`dist.send`, `dist.receive`). A parameter that several stages use lies on all of them, which add up its gradients and
+    update it alike.
+
+    Evaluation runs the forward tasks, inference one whole batch. Of a step of kind "gradient" a copy is left with
+    `dist.reference`, for `verify`: the whole batch at once, unless the model has batch_norm.
+  }];
+  let options = [
+    Option<"order", "order", "std::string", /*default=*/"\"F0 B0\"", "The schedule">
+  ];
+  let dependentDialects = ["::pdc::dist::DistDialect", "::pdc::nn::NNDialect"];
+}
+
+#endif // PDC_PASSES_PIPELINE_PIPELINEPASS_TD

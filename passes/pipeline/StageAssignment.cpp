@@ -1,0 +1,355 @@
+//===- StageAssignment.cpp - which stage does what ------------------------===//
+
+#include "passes/pipeline/StageAssignment.h"
+#include "dialects/nn/Interfaces/NNInterfaces.h"
+#include "passes/pipeline/StageCut.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::passes;
+
+// Only for a first, even cut: what matters is how large ops are next to each other.
+static constexpr double kFlopsPerSecond = 1e11, kBytesPerSecond = 1e10;
+static constexpr double kMessageSeconds = 2e-5, kMessageBytesPerSecond = 5e9;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static double bytesOf(Value value) {
+  return static_cast<double>(typeOf(value).getNumElements() *
+                             ((typeOf(value).getElementTypeBitWidth() + 7) / 8));
+}
+
+static double secondsOf(Operation *op) {
+  nn::OpCost cost = nn::streamingCost(op);
+  if (auto known = dyn_cast<nn::CostOpInterface>(op))
+    cost = known.getCost();
+  return cost.flops / kFlopsPerSecond + (cost.bytesRead + cost.bytesWritten) / kBytesPerSecond;
+}
+
+static bool persists(nn::StepOp step, unsigned argument) {
+  auto role = step.getArgAttrOfType<StringAttr>(argument, "nn.role");
+  return role &&
+         (role.getValue() == "parameter" || role.getValue() == "optimizer_state" || role.getValue() == "state");
+}
+
+std::string StageAssignment::nameOf(unsigned argument) const {
+  auto name = step.getArgAttrOfType<StringAttr>(argument, "nn.name");
+  return name ? name.str() : "";
+}
+
+LogicalResult StageAssignment::assign() {
+  decides = residence.empty();
+  if (!decides)
+    followParameters();
+  else if (failed(cutForward()))
+    return failure();
+  findWeights();
+  keepParameters(/*forward=*/true);
+  assignBackward();
+  keepParameters(/*forward=*/false);
+  return success();
+}
+
+void StageAssignment::finish() {
+  findHomes();
+  findNeeds();
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+/// What persists and goes into a value that is computed once, before all micro-batches.
+const std::set<unsigned> &StageAssignment::parametersOf(Value value) {
+  auto [entry, inserted] = parameters.try_emplace(value);
+  if (!inserted)
+    return entry->second;
+  std::set<unsigned> found;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (persists(step, argument.getArgNumber()))
+      found.insert(argument.getArgNumber());
+  } else if (classes.of(value.getDefiningOp()) == OpClass::Once) {
+    for (Value operand : value.getDefiningOp()->getOperands()) {
+      const std::set<unsigned> &of = parametersOf(operand);
+      found.insert(of.begin(), of.end());
+    }
+  }
+  return parameters[value] = std::move(found);
+}
+
+/// A chunk keeps what its ops compute with.
+void StageAssignment::keepParameters(bool forward) {
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (classes.isWork(&op) && classes.isForward(&op) == forward)
+      for (Value operand : op.getOperands())
+        for (unsigned argument : parametersOf(operand)) {
+          Chunks &kept = residence[nameOf(argument)];
+          if (decides || !stagesOfName(nameOf(argument)).count(stageOf(&op)))
+            kept.insert(chunkOf(&op));
+        }
+}
+
+std::set<int64_t> StageAssignment::stagesOfName(StringRef name) const {
+  std::set<int64_t> stages;
+  if (auto kept = residence.find(name.str()); kept != residence.end())
+    for (int64_t chunk : kept->second)
+      stages.insert(order.stageOf[chunk]);
+  return stages;
+}
+
+bool StageAssignment::keeps(int64_t stage, BlockArgument argument) const {
+  return !persists(step, argument.getArgNumber()) ||
+         stagesOfName(nameOf(argument.getArgNumber())).count(stage) > 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+SmallVector<Operation *> StageAssignment::forwardOps() const {
+  SmallVector<Operation *> ops;
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (classes.isWork(&op) && classes.isForward(&op))
+      ops.push_back(&op);
+  return ops;
+}
+
+LogicalResult StageAssignment::cutForward() {
+  SmallVector<Operation *> ops = forwardOps();
+  DenseMap<Operation *, int64_t> position;
+  std::vector<double> seconds, secondsOfCut(ops.size() + 1, 0);
+  int64_t layers = 0;
+  for (auto [index, op] : llvm::enumerate(ops)) {
+    position[op] = static_cast<int64_t>(index);
+    seconds.push_back(secondsOf(op));
+    layers += llvm::any_of(op->getOperands(), [&](Value value) { return !parametersOf(value).empty(); });
+  }
+  if (int64_t parts = order.chunkCount(); layers < parts)
+    return step.emitOpError() << "has " << layers << " ops with parameters, which cannot be cut into " << parts
+                              << " stages (" << order.stages.size()
+                              << " ranks of a pipeline); use fewer stages";
+  for (Operation *op : ops)
+    for (Value result : op->getResults()) {
+      int64_t last = position[op];
+      for (Operation *user : result.getUsers())
+        if (auto used = position.find(user); used != position.end())
+          last = std::max(last, used->second);
+      for (int64_t cut = position[op] + 1; cut <= last; ++cut)
+        secondsOfCut[cut] += kMessageSeconds + bytesOf(result) / kMessageBytesPerSecond;
+    }
+  std::vector<int64_t> begins = cutEvenly(seconds, secondsOfCut, order.chunkCount());
+  for (auto [index, op] : llvm::enumerate(ops))
+    chunks[op] =
+        std::distance(begins.begin(), llvm::upper_bound(begins, static_cast<int64_t>(index))) - 1;
+  return success();
+}
+
+/// Not before what an op needs, and on the first chunk from there on that keeps its parameters.
+void StageAssignment::followParameters() {
+  for (Operation *op : forwardOps()) {
+    int64_t least = 0;
+    for (Value operand : op->getOperands())
+      if (Operation *made = operand.getDefiningOp(); made && classes.isWork(made))
+        least = std::max(least, chunkOf(made));
+    int64_t chunk = least;
+    for (Value operand : op->getOperands())
+      for (unsigned argument : parametersOf(operand)) {
+        const Chunks &kept = residence[nameOf(argument)];
+        if (kept.empty())
+          continue;
+        auto found = kept.lower_bound(least);
+        chunk = found == kept.end() ? *kept.rbegin() : std::max(chunk, *found);
+      }
+    chunks[op] = chunk;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+void StageAssignment::findWeights() {
+  for (Operation &op : llvm::reverse(step.getBody().front().without_terminator())) {
+    if (!classes.isWork(&op) || classes.isForward(&op))
+      continue;
+    bool only = llvm::all_of(op.getResults(), [&](Value result) {
+      return classes.isAccumulated(result) || llvm::all_of(result.getUsers(), [&](Operation *user) {
+               return !classes.isWork(user) || weights.contains(user);
+             });
+    });
+    if (only)
+      weights.insert(&op);
+  }
+}
+
+void StageAssignment::assignBackward() {
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (classes.isWork(&op) && !classes.isForward(&op))
+      chunks[&op] = chunkOfBackward(&op);
+}
+
+/// The last chunk that has most of the forward values and parameters that the op needs, and that gradients reach it on.
+int64_t StageAssignment::chunkOfBackward(Operation *op) {
+  int64_t bound = order.chunkCount() - 1;
+  std::vector<Chunks> available;
+  for (Value operand : op->getOperands()) {
+    Operation *made = operand.getDefiningOp();
+    for (unsigned argument : parametersOf(operand))
+      if (const Chunks &kept = residence[nameOf(argument)]; !kept.empty())
+        available.push_back(kept);
+    if (!made || !classes.isWork(made))
+      continue;
+    if (!classes.isForward(made)) {
+      bound = std::min(bound, chunkOf(made));
+      continue;
+    }
+    Chunks &at = available.emplace_back(Chunks{chunkOf(made)});
+    for (Operation *user : operand.getUsers())
+      if (classes.isWork(user) && classes.isForward(user))
+        at.insert(chunkOf(user));
+  }
+  if (available.empty()) {
+    int64_t wanted = weights.contains(op) ? chunkOfGradient(op) : -1;
+    return wanted < 0 ? bound : std::min(bound, wanted);
+  }
+  int64_t best = 0, most = -1;
+  for (int64_t chunk = 0; chunk <= bound; ++chunk) {
+    auto has = llvm::count_if(available, [&](const Chunks &at) { return at.count(chunk) > 0; });
+    if (has >= most) {
+      most = has;
+      best = chunk;
+    }
+  }
+  return most > 0 ? best : bound;
+}
+
+/// Where the parameters are whose gradients come of the op; -1 where there are none (a metric).
+int64_t StageAssignment::chunkOfGradient(Operation *op) {
+  int64_t chunk = -1;
+  DenseSet<Operation *> seen;
+  SmallVector<Operation *> work{op};
+  Operation *terminator = step.getBody().front().getTerminator();
+  while (!work.empty()) {
+    Operation *next = work.pop_back_val();
+    // What a norm of all gradients scales is no answer.
+    bool isScalar = next != op && typeOf(next->getResult(0)).getNumElements() == 1;
+    if (isScalar || !seen.insert(next).second)
+      continue;
+    for (OpOperand &use : next->getUses()) {
+      if (use.getOwner() != terminator) {
+        work.push_back(use.getOwner());
+        continue;
+      }
+      auto name = step.getResultAttrOfType<StringAttr>(use.getOperandNumber(), "nn.name");
+      if (auto kept = residence.find(name ? name.str() : ""); kept != residence.end() && !kept->second.empty())
+        chunk = std::max(chunk, *kept->second.rbegin());
+    }
+  }
+  return chunk;
+}
+
+//===----------------------------------------------------------------------===//
+// After all micro-batches
+//===----------------------------------------------------------------------===//
+
+void StageAssignment::findHomes() {
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    if (classes.isWork(&op))
+      homes[&op] = stageOf(&op);
+    else if (classes.of(&op) == OpClass::After)
+      homes[&op] = homeOfAfter(&op);
+  }
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    auto role = step.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), "nn.role");
+    auto name = step.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), "nn.name");
+    Operation *made = operand.get().getDefiningOp();
+    // Running statistics, which training only writes, are kept where they are made.
+    if (decides && role && role.getValue() == "state" && residence[name.str()].empty())
+      for (auto [chunk, stage] : llvm::enumerate(order.stageOf))
+        if (stage == (made && homes.contains(made) ? homes[made] : 0) && residence[name.str()].empty())
+          residence[name.str()].insert(static_cast<int64_t>(chunk));
+  }
+  // What nothing computes with lies on the first stage.
+  for (BlockArgument argument : step.getBody().getArguments())
+    if (decides && persists(step, argument.getArgNumber()))
+      if (std::set<int64_t> &kept = residence[nameOf(argument.getArgNumber())]; kept.empty())
+        kept.insert(0);
+}
+
+/// Where its largest operand is (of equally large ones the last); where its parameters are kept.
+int64_t StageAssignment::homeOfAfter(Operation *op) {
+  int64_t home = -1, elements = -1;
+  std::set<unsigned> kept;
+  for (Value operand : op->getOperands()) {
+    const std::set<unsigned> &of = parametersOf(operand);
+    kept.insert(of.begin(), of.end());
+    Operation *made = operand.getDefiningOp();
+    if (made && homes.contains(made) && typeOf(operand).getNumElements() >= elements) {
+      elements = typeOf(operand).getNumElements();
+      home = homes[made];
+    }
+  }
+  for (unsigned argument : kept) {
+    std::set<int64_t> stages = stagesOfName(nameOf(argument));
+    if (!stages.empty() && !stages.count(home))
+      home = *stages.begin();
+  }
+  return std::max<int64_t>(home, 0);
+}
+
+void StageAssignment::findNeeds() {
+  Block &block = step.getBody().front();
+  std::set<int64_t> all;
+  for (size_t stage = 0; stage < order.stages.size(); ++stage)
+    all.insert(static_cast<int64_t>(stage));
+  for (OpOperand &operand : block.getTerminator()->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    auto role = step.getResultAttrOfType<StringAttr>(index, "nn.role");
+    auto name = step.getResultAttrOfType<StringAttr>(index, "nn.name");
+    Operation *made = operand.get().getDefiningOp();
+    std::set<int64_t> stages = all; // the loss and the metrics: every rank tells the same
+    if (role && role.getValue() == "output")
+      stages = {made && homes.contains(made) ? homes[made] : 0};
+    else if (role && role.getValue() != "loss" && role.getValue() != "metric")
+      stages = stagesOfName(name ? name.getValue() : "");
+    needs[operand.get()].insert(stages.begin(), stages.end());
+    returned.push_back(std::move(stages));
+  }
+  for (Operation &op : llvm::reverse(block.without_terminator())) {
+    if (classes.of(&op) != OpClass::After)
+      continue;
+    std::set<int64_t> &on = runs[&op];
+    bool isScalar = true;
+    for (Value result : op.getResults()) {
+      on.insert(needs[result].begin(), needs[result].end());
+      isScalar &= typeOf(result).getNumElements() == 1;
+    }
+    if (isScalar && !on.empty())
+      on = {homes[&op]};
+    for (Value operand : op.getOperands())
+      needs[operand].insert(on.begin(), on.end());
+  }
+}
+
+const std::set<int64_t> &StageAssignment::stagesOf(Operation *op) const {
+  static const std::set<int64_t> none;
+  auto found = runs.find(op);
+  return found == runs.end() ? none : found->second;
+}
+
+const std::set<int64_t> &StageAssignment::stagesThatNeed(Value value) const {
+  static const std::set<int64_t> none;
+  auto found = needs.find(value);
+  return found == needs.end() ? none : found->second;
+}
+
+int64_t StageAssignment::homeOf(Value value) const {
+  Operation *made = value.getDefiningOp();
+  if (classes.isWork(made))
+    return stageOf(made);
+  const std::set<int64_t> &on = stagesOf(made);
+  int64_t home = homes.lookup(made);
+  return on.count(home) || on.empty() ? home : *on.begin();
+}
+
+bool StageAssignment::returns(int64_t stage, unsigned result) const { return returned[result].count(stage) > 0; }

@@ -1,0 +1,82 @@
+//===- StageAssignment.h - which stage does what ----------------*- C++ -*-===//
+#ifndef PDC_PASSES_PIPELINE_STAGEASSIGNMENT_H
+#define PDC_PASSES_PIPELINE_STAGEASSIGNMENT_H
+
+#include "passes/pipeline/StepClasses.h"
+#include "passes/pipeline/TaskOrder.h"
+#include <map>
+#include <set>
+#include <string>
+
+namespace pdc::passes {
+
+/// Which chunks keep a parameter (and its optimizer state) or a model state, by its name: those that compute with it. A
+/// parameter of two chunks, an embedding that is also the head, is on the stages of both, which update it alike. The first
+/// step that is assigned decides; where another one needs a parameter elsewhere, too, it is kept there as well, since all
+/// steps of an executable share what persists.
+using Residence = std::map<std::string, std::set<int64_t>>;
+
+/// Which chunk each Work op belongs to, and on which stages the ops after all micro-batches run.
+///
+/// Forward ops of the deciding step are cut evenly in their order (cutEvenly); those of other steps go where their
+/// parameters are. A backward op runs where the forward values that it needs are, never behind the gradients that it
+/// needs. What is done after all micro-batches runs where its result is needed, except that sums of all elements (norms)
+/// are computed once and sent.
+class StageAssignment {
+public:
+  StageAssignment(const StepClasses &classes, const TaskOrder &order, Residence &residence)
+      : classes(classes), order(order), residence(residence), step(classes.step) {}
+
+  /// Gives Work ops their chunks, and parameters theirs. Error: fewer layers with parameters than chunks.
+  mlir::LogicalResult assign();
+  /// The rest, once all steps that share parameters are assigned.
+  void finish();
+
+  int64_t chunkOf(mlir::Operation *op) const { return chunks.lookup(op); }
+  int64_t stageOf(mlir::Operation *op) const { return order.stageOf[chunkOf(op)]; }
+  /// The kind of task that runs a Work op, where the backward pass has two halves.
+  char kindOf(mlir::Operation *op) const {
+    return classes.isForward(op) ? 'F' : weights.contains(op) ? 'W' : 'I';
+  }
+  /// The stages that run an After op, and those that need a value which is there after all micro-batches.
+  const std::set<int64_t> &stagesOf(mlir::Operation *op) const;
+  const std::set<int64_t> &stagesThatNeed(mlir::Value value) const;
+  /// The stage that sends such a value to those that need it and do not compute it.
+  int64_t homeOf(mlir::Value value) const;
+  bool keeps(int64_t stage, mlir::BlockArgument argument) const;
+  bool returns(int64_t stage, unsigned result) const;
+
+private:
+  using Chunks = std::set<int64_t>;
+  const std::set<unsigned> &parametersOf(mlir::Value value);
+  std::string nameOf(unsigned argument) const;
+  llvm::SmallVector<mlir::Operation *> forwardOps() const;
+  mlir::LogicalResult cutForward();
+  void followParameters();
+  void findWeights();
+  void assignBackward();
+  int64_t chunkOfBackward(mlir::Operation *op);
+  int64_t chunkOfGradient(mlir::Operation *op);
+  void keepParameters(bool forward);
+  void findHomes();
+  int64_t homeOfAfter(mlir::Operation *op);
+  void findNeeds();
+  std::set<int64_t> stagesOfName(llvm::StringRef name) const;
+
+  const StepClasses &classes;
+  const TaskOrder &order;
+  Residence &residence;
+  mutable nn::StepOp step;
+  bool decides = false;
+  llvm::DenseMap<mlir::Operation *, int64_t> chunks;
+  llvm::DenseSet<mlir::Operation *> weights; // of the backward pass: nothing but gradients of parameters come of them
+  llvm::DenseMap<mlir::Operation *, int64_t> homes;
+  llvm::DenseMap<mlir::Operation *, std::set<int64_t>> runs;
+  llvm::DenseMap<mlir::Value, std::set<int64_t>> needs;
+  llvm::DenseMap<mlir::Value, std::set<unsigned>> parameters;
+  std::vector<std::set<int64_t>> returned; // per result, by which stages
+};
+
+} // namespace pdc::passes
+
+#endif // PDC_PASSES_PIPELINE_STAGEASSIGNMENT_H

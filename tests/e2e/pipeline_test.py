@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Pipelines and gradient accumulation under mpiexec: what one rank does, the ranks of a pipeline do together."""
+
+import json
+import os
+
+from support import PDC, EndToEndTest, losses, main, npy, read, read_npy, read_safetensors, run, text_file
+
+BATCH = 7  # uneven micro-batches
+ADAM = "--optimizer=adam"
+TWO_STAGES = ("--parallel=pipeline=2", "--micro-batches=3", "--schedule=1f1b", ADAM)
+
+
+def largest_difference(a, b):
+    return max(abs(x - y) for x, y in zip(a, b, strict=True))
+
+
+class Pipeline(EndToEndTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = text_file(os.path.join(cls.shared, "text"))
+
+    def train(self, executable, ranks, steps, *options):
+        self.succeed(executable, ranks, "train", f"--data={self.text}", f"--steps={steps}", "--lr=0.01", *options)
+
+    def one_rank(self):
+        return self.executable("bytes", 1, BATCH, ADAM)
+
+    def two_stages(self):
+        return self.executable("bytes", 2, BATCH, *TWO_STAGES)
+
+    def assert_like_one_rank(self, executable, ranks):
+        self.train(self.one_rank(), 1, 12, "--log=one")
+        self.train(executable, ranks, 12, "--log=many")
+        for one, many in zip(losses(self.path("one")), losses(self.path("many")), strict=True):
+            self.assertAlmostEqual(many, one, delta=1e-5 * one)
+
+    def test_two_stages_lose_as_one_rank_does(self):
+        self.assert_like_one_rank(self.two_stages(), 2)
+
+    def test_stages_of_two_ranks_lose_as_one_rank_does(self):
+        self.assert_like_one_rank(
+            self.executable("bytes", 4, BATCH, "--parallel=pipeline=2,data=2", "--micro-batches=2", "--schedule=zb", ADAM), 4)
+
+    def test_accumulated_gradients_are_those_of_the_batch(self):
+        self.assert_like_one_rank(self.executable("bytes", 1, BATCH, "--micro-batches=4", ADAM), 1)
+
+    def test_a_checkpoint_is_that_of_the_whole_model_and_resumes(self):
+        self.train(self.one_rank(), 1, 6, "--checkpoint=one", "--every=6")
+        self.train(self.two_stages(), 2, 3, "--checkpoint=two", "--every=3")
+        self.train(self.two_stages(), 2, 6, "--checkpoint=two", "--every=3", "--resume")
+        for file in ("model.safetensors", "optimizer.safetensors"):
+            _, one = read_safetensors(self.path(f"one/step-00000006/{file}"))
+            _, two = read_safetensors(self.path(f"two/step-00000006/{file}"))
+            self.assertEqual({name: tensor[:2] for name, tensor in one.items()},
+                             {name: tensor[:2] for name, tensor in two.items()})
+
+    def test_a_checkpoint_of_a_pipeline_goes_on_on_one_rank(self):
+        self.train(self.two_stages(), 2, 3, "--checkpoint=c", "--every=3")
+        self.train(self.one_rank(), 1, 6, "--checkpoint=c", "--every=3", "--resume", "--log=resumed")
+        self.train(self.one_rank(), 1, 6, "--log=whole")
+        resumed = [json.loads(line) for line in read(self.path("resumed")).splitlines()]
+        self.assertEqual([step["step"] for step in resumed], [4, 5, 6])
+        for whole, step in zip(losses(self.path("whole"))[3:], resumed, strict=True):
+            self.assertAlmostEqual(step["loss"], whole, delta=1e-4 * whole)
+
+    def test_eval_and_infer_give_what_one_rank_gives(self):
+        self.train(self.two_stages(), 2, 4, "--checkpoint=c", "--every=4")
+        evaluations = [self.succeed(executable, ranks, "eval", f"--data={self.text}", "--checkpoint=c").out
+                       for executable, ranks in ((self.one_rank(), 1), (self.two_stages(), 2))]
+        numbers = [[float(word) for word in text.replace(",", " ").split() if word.replace(".", "", 1).isdigit()]
+                   for text in evaluations]
+        self.assertGreater(len(numbers[0]), 0, evaluations[0])
+        self.assertLess(largest_difference(*numbers), 1e-3, str(evaluations))
+        npy(self.path("x.npy"), "i", (10, 16), [(7 * i) % 256 for i in range(160)])
+        outputs = []
+        for executable, ranks in ((self.one_rank(), 1), (self.two_stages(), 2)):
+            self.succeed(executable, ranks, "infer", "--input=x.npy", "--output=y.npy", "--checkpoint=c")
+            outputs.append(read_npy(self.path("y.npy")))
+        self.assertEqual(outputs[0][0], outputs[1][0])
+        self.assertLess(largest_difference(outputs[0][1], outputs[1][1]), 1e-4)
+
+    def test_verify_and_bench(self):
+        self.succeed(self.two_stages(), 2, "verify", "--steps=2")
+        self.succeed(self.executable("resnet_tiny", 2, 8, "--parallel=gpipe", "--micro-batches=3"), 2, "verify", "--steps=2")
+        self.succeed(self.two_stages(), 2, "bench", "--steps=3", "--json=b.json")
+        self.assertEqual(len(json.loads(read(self.path("b.json")))["step_times"]), 3)
+
+    def test_the_plan_tells_stages_and_schedule(self):
+        report = json.loads(run([PDC, "plan", self.two_stages(), "--format=json"]).out)
+        parallel = report["parallel"]
+        self.assertEqual((parallel["pipeline"], parallel["data"], parallel["micro_batches"], parallel["schedule"]),
+                         (2, 1, 3, "1f1b"))
+        self.assertEqual([stage["ranks"] for stage in report["stages"]], [[0], [1]])
+        self.assertEqual(report["stages"][0]["layers"][0], "table")
+        self.assertEqual(report["stages"][1]["layers"], ["head"])
+        self.assertGreater(report["predicted"]["bubble_fraction"], 0)
+        self.assertLess(report["predicted"]["bubble_fraction"], 1)
+        self.assertGreater(report["predicted"]["comm_bytes"]["p2p"], 0)
+        table = run([PDC, "plan", self.two_stages()]).out
+        self.assertIn("Schedule 1f1b: 3 micro-batches", table)
+        self.assertIn("stage 1: ranks 1", table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+// Schedules as text, and cuts of a chain of ops into stages.
+#include "passes/pipeline/StageCut.h"
+#include "passes/pipeline/TaskOrder.h"
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <random>
+
+namespace pdc::passes {
+namespace {
+
+TaskOrder read(llvm::StringRef text) {
+  llvm::Expected<TaskOrder> order = parseTaskOrder(text);
+  EXPECT_TRUE(bool(order)) << llvm::toString(order.takeError());
+  return *order;
+}
+
+std::string errorOf(llvm::StringRef text) {
+  llvm::Expected<TaskOrder> order = parseTaskOrder(text);
+  return order ? "" : llvm::toString(order.takeError());
+}
+
+TEST(TaskOrder, ReadsALineAStage) {
+  TaskOrder order = read("F0 F1 B0 B1\nF0 B0 F1 B1\n");
+  EXPECT_EQ(order.microBatches, 2);
+  ASSERT_EQ(order.stages.size(), 2u);
+  EXPECT_EQ(order.stages[1][1], (StageTask{'B', 0, 1}));
+  EXPECT_EQ(order.stageOf, (std::vector<int64_t>{0, 1}));
+}
+
+TEST(TaskOrder, ChunksFollowADot) {
+  TaskOrder order = read("F0 F0.2 B0.2 B0; F0 F0.3 I0.3 W0.3 B0");
+  EXPECT_EQ(order.stageOf, (std::vector<int64_t>{0, 1, 0, 1}));
+  EXPECT_EQ(order.stages[1][2], (StageTask{'I', 0, 3}));
+}
+
+TEST(TaskOrder, EvaluationRunsTheForwardTasksAndInferenceTheWholeBatch) {
+  TaskOrder order = read("F0 F1 B0 B1 F0.1 F1.1 B0.1 B1.1");
+  EXPECT_EQ(order.forwardOnly().stages[0].size(), 4u);
+  EXPECT_EQ(order.wholeBatch().stages[0], (std::vector<StageTask>{{'F', 0, 0}, {'F', 0, 1}}));
+  EXPECT_EQ(order.wholeBatch().microBatches, 1);
+}
+
+TEST(TaskOrder, WhatIsNoScheduleIsRefused) {
+  EXPECT_NE(errorOf("").find("no tasks"), std::string::npos);
+  EXPECT_NE(errorOf("F0 X1").find("'X1' is no task"), std::string::npos);
+  EXPECT_NE(errorOf("F0 B").find("'B' is no task"), std::string::npos);
+  EXPECT_NE(errorOf("F0 B0 F0.2 B0.2").find("chunk 1 is on no stage"), std::string::npos);
+  EXPECT_NE(errorOf("F0 B0\nF0.0 B0.0").find("chunk 0 is on stages 0 and 1"), std::string::npos);
+  EXPECT_NE(errorOf("F0 B0 B0").find("runs on chunk 0 as 'FBB'"), std::string::npos);
+  EXPECT_NE(errorOf("B0 F0").find("runs on chunk 0 as 'BF'"), std::string::npos);
+}
+
+double slowest(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<int64_t> &begins) {
+  double worst = 0;
+  for (size_t i = 0; i < begins.size(); ++i) {
+    size_t end = i + 1 < begins.size() ? begins[i + 1] : ops.size();
+    double seconds = (begins[i] > 0 ? cuts[begins[i]] : 0) + (end < ops.size() ? cuts[end] : 0);
+    for (size_t op = begins[i]; op < end; ++op)
+      seconds += ops[op];
+    worst = std::max(worst, seconds);
+  }
+  return worst;
+}
+
+TEST(StageCut, PartsAreEven) {
+  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 0, 0, 0}, 2), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(cutEvenly({3, 1, 1, 1}, {0, 0, 0, 0, 0}, 2), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(cutEvenly({1, 1, 1}, {0, 0, 0, 0}, 3), (std::vector<int64_t>{0, 1, 2}));
+}
+
+TEST(StageCut, ACheapBorderIsWorthAnUnevenCut) {
+  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 9, 0, 0}, 2), (std::vector<int64_t>{0, 1}));
+}
+
+TEST(StageCut, NoCutIsBetter) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> any(0, 1);
+  for (int trial = 0; trial < 200; ++trial) {
+    size_t count = 3 + trial % 6;
+    std::vector<double> ops(count), cuts(count + 1);
+    std::generate(ops.begin(), ops.end(), [&] { return any(random); });
+    std::generate(cuts.begin(), cuts.end(), [&] { return any(random); });
+    double best = 1e9;
+    for (int64_t i = 1; i < static_cast<int64_t>(count); ++i)
+      for (int64_t j = i + 1; j < static_cast<int64_t>(count); ++j)
+        best = std::min(best, slowest(ops, cuts, {0, i, j}));
+    EXPECT_DOUBLE_EQ(slowest(ops, cuts, cutEvenly(ops, cuts, 3)), best);
+  }
+}
+
+} // namespace
+} // namespace pdc::passes
