@@ -41,7 +41,10 @@ std::string escaped(const json::Object &object, StringRef key) { return escaped(
 class Table {
 public:
   Table(raw_ostream &os, ArrayRef<StringRef> heading) : os(os) {
-    os << "<table><tr>";
+    os << "<table>";
+    if (heading.empty())
+      return;
+    os << "<tr>";
     for (StringRef title : heading)
       os << "<th>" << title << "</th>";
     os << "</tr>\n";
