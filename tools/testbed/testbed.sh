@@ -142,9 +142,10 @@ run() {
   first=$(host_of 0)
   # Control messages (oob) take the link as well, as on a cluster with one network. Daemons that have nothing to say
   # notice a cut link by keepalive probes, later than ranks do by the --timeout of a test, so that ranks say what
-  # happened. vader serves communicators that want MPI messages inside a host.
+  # happened. vader serves communicators that want MPI messages inside a host. Hosts share the cores: bound, the first ranks
+  # of all would be on the same one.
   on "$first" env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PDC_TESTBED="$name" \
-    mpiexec --mca plm_rsh_agent "$(readlink -f "$0") agent" --mca btl tcp,vader,self \
+    mpiexec --bind-to none --mca plm_rsh_agent "$(readlink -f "$0") agent" --mca btl tcp,vader,self \
     --mca btl_tcp_if_include "$subnet.0/24" --mca oob_tcp_if_include "$subnet.0/24" \
     --mca oob_tcp_keepalive_time 20 --mca oob_tcp_keepalive_intvl 2 --mca oob_tcp_keepalive_probes 5 \
     --oversubscribe -x OMPI_MCA_mpi_yield_when_idle=1 -x PATH \
