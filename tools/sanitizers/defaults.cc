@@ -20,8 +20,9 @@ const char* __lsan_default_suppressions() {
          "leak:libdnnl.so\n";
 }
 
-// Containers go between code that marks their unused part and libraries that do not (LLVM, oneDNN, Abseil's archives).
-const char* __asan_default_options() { return "detect_container_overflow=0"; }
+// Containers and LLVM's arenas go between code that marks their unused part and libraries that do not (LLVM, oneDNN,
+// Abseil's archives).
+const char* __asan_default_options() { return "detect_container_overflow=0:allow_user_poisoning=0"; }
 
 // Their locks and atomic operations are not seen.
 const char* __tsan_default_suppressions() {

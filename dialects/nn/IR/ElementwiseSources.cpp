@@ -157,7 +157,8 @@ ShardingRule IotaOp::getShardingRule() {
 
 SmallVector<Value> IotaOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
   Value start = getStart() ? part.operands.front() : Value();
-  for (int factor : getShardingRule().results[0][getDimension()])
+  ShardingRule rule = getShardingRule();
+  for (int factor : rule.results[0][getDimension()])
     if (Value own = part.starts[factor])
       start = start ? Value(AddOp::create(builder, getLoc(), start, own)) : own;
   return {IotaOp::create(builder, getLoc(), part.resultTypes.front(), getDimension(), start)};
