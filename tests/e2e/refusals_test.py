@@ -32,7 +32,9 @@ class CompilerRefuses(EndToEndTest):
 
     def test_pipelines(self):
         two = "--parallel=pipeline=2"
-        for options, says in (([two, "--schedule=spiral"], "there is no schedule 'spiral'; there are gpipe, 1f1b"),
+        for options, says in ((["--parallel=1f1b", "--schedule=gpipe"], "name two schedules"),
+                              (["--parallel=data", "--schedule=gpipe"], "give --parallel=pipeline=P"),
+                              ([two, "--schedule=spiral"], "there is no schedule 'spiral'; there are gpipe, 1f1b"),
                               ([two, "--schedule=interleaved", "--micro-batches=3"], "multiple of"),
                               ([two, "--schedule=interleaved:chunks=0"], "chunks=N"),
                               ([two, "--plan-out=p.mlir"], "--plan-out"),

@@ -137,9 +137,17 @@ bool readPlanning(Arguments &arguments) {
   options.parallel = *parallel;
   if (arguments.microBatches > 0)
     options.microBatches = arguments.microBatches;
+  if (options.parallel.pipeline == 1 && !options.schedule.empty() && options.schedule != "accumulation")
+    return fail("--schedule=" + options.schedule + " is of a pipeline: give --parallel=pipeline=P"), false;
   // A preset that is a pipeline is the schedule's name.
-  if (options.schedule.empty() && options.parallel.pipeline > 1 && arguments.parallel.find('=') == std::string::npos)
-    options.schedule = arguments.parallel;
+  if (options.parallel.pipeline > 1 && arguments.parallel.find('=') == std::string::npos) {
+    if (!options.schedule.empty() && llvm::StringRef(options.schedule).split(':').first != arguments.parallel)
+      return fail("--parallel=" + arguments.parallel + " and --schedule=" + options.schedule +
+                  " name two schedules; with --schedule, give --parallel=pipeline=P"),
+             false;
+    if (options.schedule.empty())
+      options.schedule = arguments.parallel;
+  }
   auto schedule = pipeline::makeTaskSchedule(options);
   if (!schedule)
     return tell(schedule.takeError());

@@ -47,6 +47,8 @@ ParallelSpec plan::describeParallelism(nn::StepOp step, const ParallelSpec &aske
   Usage usage;
   for (unsigned index = 0; index < step.getNumArguments(); ++index) {
     auto layout = step.getArgAttrOfType<LayoutAttr>(index, dist::kLayoutAttr);
+    if (!layout)
+      continue; // whole on every rank: a plan that was edited need not say so
     StringRef role = nameOfArgument(step, index).role;
     if (role == "input" && layout.getRank() > 0) {
       for (StringRef axis : layout.getAxes(0).getAsValueRange<StringAttr>())

@@ -88,6 +88,8 @@ static Solution randomPlan(const Problem &problem, uint64_t seed) {
   PlanCost cost = evaluate(problem, choices);
   solution.seconds = cost.seconds;
   solution.bytes = cost.bytes;
+  if (problem.memoryLimitBytes && cost.bytes > *problem.memoryLimitBytes)
+    solution.status = SolutionStatus::overMemory;
   return solution;
 }
 

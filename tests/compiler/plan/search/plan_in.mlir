@@ -6,7 +6,11 @@
 // RUN: pdc %s --batch=8 --optimizer=sgd --plan-in=%t.data -o %t.b
 // RUN: pdc plan %t.b | FileCheck %s --check-prefix=DATA
 // RUN: not pdc %s --batch=16 --optimizer=sgd --plan-in=%t.plan -o %t.c 2>&1 | FileCheck %s --check-prefix=OTHER
+// An argument whose layout was taken away is whole on every rank.
+// RUN: sed '0,/dist.layout = #dist.layout<[^>]*>, /s///' %t.plan > %t.bare
+// RUN: not pdc %s --batch=8 --optimizer=sgd --plan-in=%t.bare -o %t.c 2>&1 | FileCheck %s --check-prefix=BARE
 
+// BARE: operand {{[0-9]+}} has layout #dist.layout<{{\[\[\], \[\]\]}}>, but this split needs
 // CHECK: Model m: 2 ranks (data 2, tensor 1, pipeline 1, ZeRO 3)
 // CHECK: Mesh data=2
 // DATA: Model m: 2 ranks (data 2, tensor 1, pipeline 1, ZeRO 0)
