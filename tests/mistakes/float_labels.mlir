@@ -1,0 +1,14 @@
+// Labels that are no integers.
+// RUN: not pdc %s -o %t --batch=4 2>&1 | FileCheck %s
+// CHECK: float_labels.mlir:[[@LINE+9]]:11: error: 'nn.cross_entropy' op operand #1 must be ranked tensor of 32-bit signless integer or 64-bit signless integer values, but got 'tensor<?xf32>'
+// CHECK-NOT: error:
+nn.model @m(%x: tensor<?x8xf32>, %label: tensor<?xf32>) -> (loss: tensor<f32>, logits: tensor<?x4xf32>) {
+  %w1 = nn.param "fc1.weight" init(kaiming) : tensor<8x16xf32>
+  %b1 = nn.param "fc1.bias" init(zeros) : tensor<16xf32>
+  %h = nn.linear %x, %w1, %b1 : (tensor<?x8xf32>, tensor<8x16xf32>, tensor<16xf32>) -> tensor<?x16xf32>
+  %a = nn.relu %h : tensor<?x16xf32>
+  %w2 = nn.param "fc2.weight" init(kaiming) : tensor<16x4xf32>
+  %logits = nn.linear %a, %w2 : (tensor<?x16xf32>, tensor<16x4xf32>) -> tensor<?x4xf32>
+  %loss = nn.cross_entropy %logits, %label : (tensor<?x4xf32>, tensor<?xf32>) -> tensor<f32>
+  nn.return %loss, %logits : tensor<f32>, tensor<?x4xf32>
+}

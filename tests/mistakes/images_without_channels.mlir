@@ -1,0 +1,14 @@
+// Images of three dimensions.
+// RUN: not pdc %s -o %t --batch=4 2>&1 | FileCheck %s
+// CHECK: images_without_channels.mlir:[[@LINE+4]]:8: error: 'nn.conv2d' op expected input [n, c, h, w] of rank 4, found 'tensor<?x8x8xf32>'
+// CHECK-NOT: error:
+nn.model @m(%x: tensor<?x8x8xf32>, %label: tensor<?xi32>) -> (loss: tensor<f32>) {
+  %k = nn.param "conv.weight" init(kaiming) : tensor<4x3x3x3xf32>
+  %c = nn.conv2d %x, %k {padding = array<i64: 1, 1, 1, 1>} : (tensor<?x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<?x4x8x8xf32>
+  %p = nn.max_pool2d %c {kernel = array<i64: 2, 2>, stride = array<i64: 2, 2>} : (tensor<?x4x8x8xf32>) -> tensor<?x4x4x4xf32>
+  %f = nn.reshape %p : tensor<?x4x4x4xf32> to tensor<?x64xf32>
+  %w = nn.param "fc.weight" init(kaiming) : tensor<64x4xf32>
+  %logits = nn.linear %f, %w : (tensor<?x64xf32>, tensor<64x4xf32>) -> tensor<?x4xf32>
+  %loss = nn.cross_entropy %logits, %label : (tensor<?x4xf32>, tensor<?xi32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}

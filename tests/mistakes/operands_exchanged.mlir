@@ -1,0 +1,16 @@
+// A table and its ids exchanged.
+// RUN: not pdc %s -o %t --batch=4 2>&1 | FileCheck %s
+// CHECK: operands_exchanged.mlir:[[@LINE+4]]:8: error: 'nn.embedding' op operand #0 must be ranked tensor of 32-bit float or 64-bit float or bfloat16 type or 16-bit float values, but got 'tensor<?x6xi32>'
+// CHECK-NOT: error:
+nn.model @m(%ids: tensor<?x6xi32>, %next: tensor<?x6xi32>) -> (loss: tensor<f32>) {
+  %table = nn.param "table" init(normal(0.02)) : tensor<10x8xf32>
+  %e = nn.embedding %ids, %table : (tensor<?x6xi32>, tensor<10x8xf32>) -> tensor<?x6x8xf32>
+  %g = nn.param "ln.weight" init(ones) : tensor<8xf32>
+  %z = nn.param "ln.bias" init(zeros) : tensor<8xf32>
+  %n = nn.layer_norm %e, %g, %z : (tensor<?x6x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<?x6x8xf32>
+  %d = nn.dropout %n {rate = 0.1} : (tensor<?x6x8xf32>) -> tensor<?x6x8xf32>
+  %w = nn.param "head" init(kaiming) : tensor<8x10xf32>
+  %logits = nn.linear %d, %w : (tensor<?x6x8xf32>, tensor<8x10xf32>) -> tensor<?x6x10xf32>
+  %loss = nn.cross_entropy %logits, %next : (tensor<?x6x10xf32>, tensor<?x6xi32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}

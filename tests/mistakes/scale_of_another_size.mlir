@@ -1,0 +1,16 @@
+// A normalization with a scale of another size.
+// RUN: not pdc %s -o %t --batch=4 2>&1 | FileCheck %s
+// CHECK: scale_of_another_size.mlir:[[@LINE+7]]:8: error: 'nn.layer_norm' op expected scale 'tensor<8xf32>' for the input 'tensor<?x6x8xf32>', found 'tensor<6xf32>'
+// CHECK-NOT: error:
+nn.model @m(%ids: tensor<?x6xi32>, %next: tensor<?x6xi32>) -> (loss: tensor<f32>) {
+  %table = nn.param "table" init(normal(0.02)) : tensor<10x8xf32>
+  %e = nn.embedding %table, %ids : (tensor<10x8xf32>, tensor<?x6xi32>) -> tensor<?x6x8xf32>
+  %g = nn.param "ln.weight" init(ones) : tensor<6xf32>
+  %z = nn.param "ln.bias" init(zeros) : tensor<8xf32>
+  %n = nn.layer_norm %e, %g, %z : (tensor<?x6x8xf32>, tensor<6xf32>, tensor<8xf32>) -> tensor<?x6x8xf32>
+  %d = nn.dropout %n {rate = 0.1} : (tensor<?x6x8xf32>) -> tensor<?x6x8xf32>
+  %w = nn.param "head" init(kaiming) : tensor<8x10xf32>
+  %logits = nn.linear %d, %w : (tensor<?x6x8xf32>, tensor<8x10xf32>) -> tensor<?x6x10xf32>
+  %loss = nn.cross_entropy %logits, %next : (tensor<?x6x10xf32>, tensor<?x6xi32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
