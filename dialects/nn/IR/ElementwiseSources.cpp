@@ -222,7 +222,8 @@ SmallVector<Value> DropoutMaskOp::buildLocal(OpBuilder &builder, const LocalPart
   std::map<int64_t, Value> starts;
   for (auto [dimension, start] : llvm::zip(getStartDimensions(), part.operands.drop_front()))
     starts[dimension] = start;
-  for (auto [dimension, factors] : llvm::enumerate(getShardingRule().results.front()))
+  ShardingRule rule = getShardingRule();
+  for (auto [dimension, factors] : llvm::enumerate(rule.results.front()))
     for (int factor : factors)
       if (Value own = part.starts[factor]) {
         Value &start = starts[dimension];
