@@ -3,7 +3,7 @@
 #define PDC_COMPILER_PIPELINE_KERNELOPERATIONS_H
 
 #include "compiler/codegen/program/RankPrograms.h"
-#include "compiler/cost/StepEstimate.h"
+#include "compiler/cost/InstructionCost.h"
 #include <map>
 #include <string>
 

@@ -7,7 +7,7 @@
 #ifndef PDC_COMPILER_PLAN_REPORT_H
 #define PDC_COMPILER_PLAN_REPORT_H
 
-#include "compiler/cost/StepEstimate.h"
+#include "compiler/cost/InstructionCost.h"
 #include "compiler/machine/Cluster.h"
 #include "compiler/plan/CommunicationRow.h"
 #include "compiler/plan/SearchOutcome.h"

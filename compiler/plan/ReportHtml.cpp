@@ -196,26 +196,11 @@ void printStages(const json::Object &report, raw_ostream &os) {
   });
 }
 
-/// "batch/data x features": a dimension's name, or its size, then the axes that split it.
-std::string layoutText(const json::Object &row) {
-  const json::Array *names = row.getArray("dims"), *axes = row.getArray("axes"), *shape = row.getArray("shape");
-  std::string text;
-  for (size_t i = 0; shape && axes && i < std::min(shape->size(), axes->size()); ++i) {
-    std::string name = names && i < names->size() ? escaped((*names)[i].getAsString().value_or("")) : "";
-    std::string size = std::to_string((*shape)[i].getAsInteger().value_or(0));
-    text += (i ? " &times; " : "") + (name.empty() ? size : name + " " + size);
-    if (const json::Array *split = (*axes)[i].getAsArray())
-      for (const json::Value &axis : *split)
-        text += " / <b>" + escaped(axis.getAsString().value_or("")) + "</b>";
-  }
-  return text.empty() ? "scalar" : text;
-}
-
 void printLayouts(const json::Object &report, raw_ostream &os) {
   os << "<h2>Layouts: dimensions and the axes that split them</h2>\n";
   Table table(os, {"value", "layout"});
   forEach(report, "layouts", [&](const json::Object &row) {
-    table.row().text("<code>" + escaped(row, "value") + "</code>").text(layoutText(row)).end();
+    table.row().text("<code>" + escaped(row, "value") + "</code>").text(escaped(layoutText(row))).end();
   });
 }
 

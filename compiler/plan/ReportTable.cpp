@@ -126,8 +126,7 @@ static void printCommunication(const json::Array &rows, raw_ostream &os) {
   os << "\n";
 }
 
-/// "batch/data x features": a dimension's name, or its size, then the axes that split it.
-static std::string layoutText(const json::Object &row) {
+std::string pdc::plan::layoutText(const json::Object &row) {
   std::string text;
   const json::Array &names = *row.getArray("dims"), &axes = *row.getArray("axes"),
                     &shape = *row.getArray("shape");

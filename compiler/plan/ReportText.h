@@ -13,6 +13,8 @@ std::string bytesText(double bytes);
 std::string secondsText(double seconds);
 /// The number under a key; 0 where there is none.
 double number(const llvm::json::Object &object, llvm::StringRef key);
+/// "batch/data x features": of a row of the report's layouts, a dimension's name, or its size, then the axes that split it.
+std::string layoutText(const llvm::json::Object &layout);
 /// "tensor and data"
 std::string axesText(const llvm::json::Object &communication);
 

@@ -2,7 +2,7 @@
 #ifndef PDC_COMPILER_SIMULATE_CLUSTERCOSTS_H
 #define PDC_COMPILER_SIMULATE_CLUSTERCOSTS_H
 
-#include "compiler/cost/StepEstimate.h"
+#include "compiler/cost/InstructionCost.h"
 #include "compiler/simulate/RankSimulation.h"
 
 namespace pdc::simulate {

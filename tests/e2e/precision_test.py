@@ -5,14 +5,11 @@ import json
 import math
 import os
 
-from support import PDC, EndToEndTest, losses, main, npy, random_floats, read, read_npy, read_safetensors, run, text_file
+from support import (PDC, EndToEndTest, losses, main, npy, random_floats, read, read_npy, read_safetensors,
+                     relative_difference, run, text_file)
 
 BF16 = "--precision=bf16"
 ADAM = "--optimizer=adam"
-
-
-def relative_difference(a, b):
-    return max(abs(x - y) / max(abs(x), 1e-30) for x, y in zip(a, b, strict=True))
 
 
 class Bf16(EndToEndTest):

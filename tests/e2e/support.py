@@ -187,6 +187,11 @@ def losses(log):
     return values
 
 
+def relative_difference(a, b):
+    """The largest of two series."""
+    return max(abs(x - y) / max(abs(x), 1e-30) for x, y in zip(a, b, strict=True))
+
+
 def text_file(path, size=4000):
     """Text with something to learn in it."""
     words = "".join(f"the quick brown fox {i % 7} jumps over the lazy dog. " for i in range(size // 45 + 1))

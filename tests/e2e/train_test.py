@@ -5,14 +5,11 @@ import json
 import os
 import struct
 
-from support import EndToEndTest, losses, main, npy, random_floats, read, read_safetensors, text_file
+from support import (EndToEndTest, losses, main, npy, random_floats, read, read_safetensors, relative_difference,
+                     text_file)
 
 BATCH = 5  # not a multiple of two or three ranks
 ADAM = "--optimizer=adam"
-
-
-def relative_difference(a, b):
-    return max(abs(x - y) / max(abs(x), 1e-30) for x, y in zip(a, b, strict=True))
 
 
 class Train(EndToEndTest):

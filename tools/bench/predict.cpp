@@ -10,7 +10,7 @@
 
 #include "CLI/CLI.hpp"
 #include "compiler/codegen/executable/ExecutableWriter.h"
-#include "compiler/cost/StepEstimate.h"
+#include "compiler/cost/InstructionCost.h"
 #include "compiler/machine/ClusterFile.h"
 #include "runtime/program/container.h"
 #include "runtime/program/reader.h"

@@ -2,8 +2,8 @@
 
 #include "CLI/CLI.hpp"
 #include "compiler/codegen/executable/ExecutableWriter.h"
-#include "compiler/machine/ClusterFile.h"
 #include "compiler/cost/CostModel.h"
+#include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/pipeline/PlanFile.h"
 #include "compiler/pipeline/TaskSchedule.h"
@@ -17,10 +17,10 @@
 #include "runtime/kernels/library.h"
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
+#include "tools/pdc/OutputFile.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace pdc;
 using namespace pdc::tool;
@@ -49,22 +49,6 @@ std::string unsupported(const Arguments &arguments) {
   return "";
 }
 
-int writeText(const std::string &path, const std::string &text) {
-  std::string error;
-  auto file = mlir::openOutputFile(path, &error);
-  if (!file)
-    return fail(error);
-  file->os() << text << "\n";
-  file->os().flush();
-  // Left in the stream, the error would end the process with LLVM's own words.
-  if (std::error_code code = file->os().error()) {
-    file->os().clear_error();
-    return fail(path + ": " + code.message());
-  }
-  file->keep();
-  return 0;
-}
-
 int printPhase(mlir::ModuleOp module, const Arguments &arguments, pipeline::Phase phase) {
   std::string text;
   if (phase == pipeline::Phase::Program) {
@@ -81,7 +65,7 @@ int printPhase(mlir::ModuleOp module, const Arguments &arguments, pipeline::Phas
     llvm::raw_string_ostream os(text);
     module.print(os, mlir::OpPrintingFlags().elideLargeElementsAttrs(64));
   }
-  return writeText(arguments.output.empty() ? "-" : arguments.output, text);
+  return writeOutput(arguments.output.empty() ? "-" : arguments.output, text + "\n");
 }
 
 /// --cluster and --ranks: without --ranks, a rank on every device of the cluster.
@@ -225,9 +209,9 @@ int compile(Arguments &arguments) {
   if (mlir::failed(compiled))
     return 1;
   // First what is asked for beside the executable: where that fails, there is no executable either.
-  if (!arguments.reportPath.empty() && writeText(arguments.reportPath, compiled->report) != 0)
+  if (!arguments.reportPath.empty() && writeOutput(arguments.reportPath, compiled->report + "\n") != 0)
     return 1;
-  if (!arguments.planOut.empty() && writeText(arguments.planOut, compiled->plan) != 0)
+  if (!arguments.planOut.empty() && writeOutput(arguments.planOut, compiled->plan + "\n") != 0)
     return 1;
   if (llvm::Error error = codegen::writeExecutable(embeddedLauncher(), compiled->payload, arguments.output))
     return fail(llvm::toString(std::move(error)));

@@ -8,9 +8,8 @@
 #include "runtime/base/number_checks.h"
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
-#include "llvm/Support/FileSystem.h"
+#include "tools/pdc/OutputFile.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/raw_ostream.h"
 #include <cmath>
 
 using namespace pdc;
@@ -56,19 +55,7 @@ int placeGraph(const Arguments &arguments) {
   } catch (const place::PlaceError &error) {
     return fail(arguments.graph + ": " + error.what());
   }
-
-  std::error_code code;
-  llvm::raw_fd_ostream os(arguments.output, code);
-  if (code)
-    return fail(arguments.output + ": " + code.message());
-  os << text;
-  os.flush();
-  if (os.has_error()) {
-    std::string why = os.error().message();
-    os.clear_error();
-    return fail(arguments.output + ": " + why);
-  }
-  return 0;
+  return writeOutput(arguments.output, text);
 }
 
 } // namespace

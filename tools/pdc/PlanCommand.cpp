@@ -8,7 +8,7 @@
 #include "runtime/program/container.h"
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
-#include "llvm/Support/FileSystem.h"
+#include "tools/pdc/OutputFile.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace pdc;
@@ -44,35 +44,23 @@ int showPlan(const Arguments &arguments) {
     std::string why = report ? "not a JSON object" : llvm::toString(report.takeError());
     return fail(arguments.executable + ": its plan report is damaged: " + why);
   }
-  std::string picture;
+  std::string output;
+  llvm::raw_string_ostream os(output);
   if (!arguments.show.empty()) {
     llvm::Expected<std::string> drawn = plan::drawLayout(*report->getAsObject(), arguments.show);
     if (!drawn)
       return fail(arguments.executable + ": " + llvm::toString(drawn.takeError()));
-    picture = std::move(*drawn);
-  }
-
-  std::error_code code;
-  llvm::raw_fd_ostream os(arguments.output, code);
-  if (code)
-    return fail(arguments.output + ": " + code.message());
-  if (!arguments.show.empty())
-    os << picture;
-  else if (arguments.format == "json")
+    os << *drawn;
+  } else if (arguments.format == "json") {
     os << text << "\n";
-  else if (arguments.format == "remarks")
+  } else if (arguments.format == "remarks") {
     plan::printRemarks(*report->getAsObject(), os);
-  else if (arguments.format == "html")
+  } else if (arguments.format == "html") {
     plan::printHtml(*report->getAsObject(), os);
-  else
+  } else {
     plan::printTable(*report->getAsObject(), os);
-  os.flush();
-  if (os.has_error()) {
-    std::string why = os.error().message();
-    os.clear_error();
-    return fail(arguments.output + ": " + why);
   }
-  return 0;
+  return writeOutput(arguments.output, output);
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "compiler/machine/ClusterFile.h"
 #include "tools/pdc/Commands.h"
+#include "tools/pdc/OutputFile.h"
 #include "tools/pdc/ProfileResult.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -122,20 +123,6 @@ int checkWritable(const std::string &path) {
   return 0;
 }
 
-int writeResult(const std::string &text, const std::string &path) {
-  std::error_code code;
-  llvm::raw_fd_ostream os(path, code);
-  if (code)
-    return fail(path + ": " + code.message());
-  os << text;
-  os.flush();
-  if (!os.has_error())
-    return 0;
-  std::string why = os.error().message();
-  os.clear_error();
-  return fail(path + ": " + why);
-}
-
 int profile(const Arguments &arguments) {
   bool isFirst = isFirstRank();
   if (isFirst && checkWritable(arguments.output) != 0)
@@ -158,7 +145,7 @@ int profile(const Arguments &arguments) {
   // What is written must be what other commands read.
   if (auto read = machine::parseCluster(text, arguments.output); !read)
     return fail("profile: the measurements make no cluster: " + llvm::toString(read.takeError()));
-  return writeResult(text, arguments.output);
+  return writeOutput(arguments.output, text);
 }
 
 } // namespace

@@ -17,10 +17,10 @@
 #include "runtime/program/reader.h"
 #include "runtime/program/view.h"
 #include "tools/pdc/Commands.h"
+#include "tools/pdc/ModelFile.h"
+#include "tools/pdc/OutputFile.h"
 #include "llvm/Object/ELF.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace pdc;
 using namespace pdc::tool;
@@ -115,6 +115,8 @@ int simulateStep(const Arguments &arguments) {
           base::FindOverwrite({{"EXE", arguments.input}, {"--cluster", arguments.cluster}}, {{"-o", arguments.output}});
       !message.empty())
     return fail(message);
+  if (!hasAnEnd(arguments.input))
+    return 1;
   auto executable = readPrograms(arguments);
   if (!executable)
     return fail(llvm::toString(executable.takeError()));
@@ -140,18 +142,7 @@ int simulateStep(const Arguments &arguments) {
   std::string text = arguments.format == "trace"  ? simulate::toChromeTrace(step, programs)
                      : arguments.format == "json" ? simulate::toJson(step, title)
                                                   : simulate::toTable(step, title);
-  std::error_code code;
-  llvm::raw_fd_ostream os(arguments.output, code);
-  if (code)
-    return fail(arguments.output + ": " + code.message());
-  os << text;
-  os.flush();
-  if (os.has_error()) {
-    std::string why = os.error().message();
-    os.clear_error();
-    return fail(arguments.output + ": " + why);
-  }
-  return 0;
+  return writeOutput(arguments.output, text);
 }
 
 } // namespace
@@ -173,5 +164,8 @@ void pdc::tool::addSimulateCommand(CLI::App &app, Action &action) {
   simulate->add_option("--format", arguments->format, "table, json, or trace (Chrome trace JSON, as --trace writes)")
       ->check(CLI::IsMember({"table", "json", "trace"}));
   simulate->add_option("-o,--output", arguments->output, "Where to write; standard output if not given");
+  simulate->footer("Examples:\n"
+                   "  pdc simulate gpt --cluster=local\n"
+                   "  pdc simulate gpt --cluster=dgx_h100 --format=trace -o step.json\n");
   simulate->callback([arguments, &action] { action = [arguments] { return simulateStep(*arguments); }; });
 }

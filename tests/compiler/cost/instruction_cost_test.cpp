@@ -1,6 +1,7 @@
-//===- step_estimate_test.cpp - the time of a rank program, by hand -------===//
+//===- instruction_cost_test.cpp - the time of a rank program, by hand -------===//
 
-#include "compiler/cost/StepEstimate.h"
+#include "compiler/cost/InstructionCost.h"
+#include "compiler/simulate/ClusterCosts.h"
 #include "tests/compiler/cost/clusters.h"
 #include "gtest/gtest.h"
 
@@ -9,6 +10,14 @@ using namespace pdc::cost;
 using namespace pdc::program;
 using machine::Cluster;
 using machine::OpClass;
+
+/// Rank programs on four devices in a row.
+static simulate::RankSimulation simulateRow(const std::vector<const ProgramT *> &programs, double overlap) {
+  Cluster cluster = test::row(4, "latency: 0, bandwidth: 100 MB/s");
+  cluster.overlap = overlap;
+  auto model = llvm::cantFail(makeCostModel("native", cluster));
+  return simulate::simulateRanks(programs, simulate::costsOnCluster(cluster, *model, {}));
+}
 
 /// Writes a rank program, instruction by instruction.
 class Writer {
@@ -48,11 +57,8 @@ public:
     instruction.operands.back()->element_type = type;
   }
 
-  StepEstimate estimate(double overlap) {
-    Cluster cluster = test::row(4, "latency: 0, bandwidth: 100 MB/s");
-    cluster.overlap = overlap;
-    return estimateStep(program, 0, cluster, *llvm::cantFail(makeCostModel("native", cluster)));
-  }
+  /// The step of four ranks in a row that all run this program.
+  simulate::RankSimulation simulate(double overlap) const { return simulateRow({&program, &program, &program, &program}, overlap); }
 
   ProgramT program;
 };
@@ -60,75 +66,76 @@ public:
 // 250,000 elements of 4 bytes: 2 * 3/4 * 1 MB at 100 MB/s.
 static constexpr double kAllReduce = 15e-3;
 
-TEST(StepEstimate, AddsUpWhatARankComputes) {
+TEST(Step, AddsUpWhatARankComputes) {
   Writer w;
   w.compute(3e-3);
   w.compute(4e-3);
-  StepEstimate estimate = w.estimate(1);
-  EXPECT_NEAR(estimate.stepSeconds, 7e-3, 1e-9);
-  EXPECT_NEAR(estimate.computeSeconds, 7e-3, 1e-9);
-  EXPECT_EQ(estimate.exposedCommunicationSeconds, 0);
+  simulate::RankSimulation step = w.simulate(1);
+  EXPECT_NEAR(step.seconds, 7e-3, 1e-9);
+  EXPECT_NEAR(step.ranks[0].busySeconds, 7e-3, 1e-9);
+  EXPECT_EQ(step.ranks[0].exposedSeconds, 0);
 }
 
-TEST(StepEstimate, HidesACollectiveBehindCompute) {
+TEST(Step, HidesACollectiveBehindCompute) {
   Writer w;
   int32_t start = w.start("all_reduce", 250'000);
   w.compute(20e-3);
   w.done(start);
-  StepEstimate estimate = w.estimate(1);
-  EXPECT_NEAR(estimate.stepSeconds, 20e-3, 1e-9);
-  EXPECT_NEAR(estimate.exposedCommunicationSeconds, 0, 1e-9);
-  EXPECT_EQ(estimate.commBytes.at("all_reduce"), 1e6);
+  simulate::RankSimulation step = w.simulate(1);
+  EXPECT_NEAR(step.seconds, 20e-3, 1e-9);
+  EXPECT_NEAR(step.ranks[0].exposedSeconds, 0, 1e-9);
 }
 
-TEST(StepEstimate, WaitsForWhatComputeDoesNotHide) {
+TEST(Step, WaitsForWhatComputeDoesNotHide) {
   Writer w;
   int32_t start = w.start("all_reduce", 250'000);
   w.compute(5e-3);
   w.done(start);
-  StepEstimate estimate = w.estimate(1);
-  EXPECT_NEAR(estimate.stepSeconds, kAllReduce, 1e-9);
-  EXPECT_NEAR(estimate.exposedCommunicationSeconds, kAllReduce - 5e-3, 1e-9);
+  simulate::RankSimulation step = w.simulate(1);
+  EXPECT_NEAR(step.seconds, kAllReduce, 1e-9);
+  EXPECT_NEAR(step.ranks[0].exposedSeconds, kAllReduce - 5e-3, 1e-9);
 }
 
-TEST(StepEstimate, CollectivesFollowEachOther) {
+TEST(Step, CollectivesFollowEachOther) {
   Writer w;
   int32_t first = w.start("all_reduce", 250'000), second = w.start("all_reduce", 250'000);
   w.done(first);
   w.done(second);
-  EXPECT_NEAR(w.estimate(1).stepSeconds, 2 * kAllReduce, 1e-9);
+  EXPECT_NEAR(w.simulate(1).seconds, 2 * kAllReduce, 1e-9);
 }
 
-TEST(StepEstimate, WithoutOverlapTheRankCommunicatesItself) {
+TEST(Step, WithoutOverlapTheRankCommunicatesItself) {
   Writer w;
   int32_t start = w.start("all_reduce", 250'000);
   w.compute(20e-3);
   w.done(start);
-  StepEstimate none = w.estimate(0), half = w.estimate(0.5);
-  EXPECT_NEAR(none.stepSeconds, 20e-3 + kAllReduce, 1e-9);
-  EXPECT_NEAR(none.exposedCommunicationSeconds, kAllReduce, 1e-9);
-  EXPECT_NEAR(half.stepSeconds, 20e-3 + kAllReduce / 2, 1e-9);
+  simulate::RankSimulation none = w.simulate(0), half = w.simulate(0.5);
+  EXPECT_NEAR(none.seconds, 20e-3 + kAllReduce, 1e-9);
+  EXPECT_NEAR(none.ranks[0].exposedSeconds, kAllReduce, 1e-9);
+  EXPECT_NEAR(half.seconds, 20e-3 + kAllReduce / 2, 1e-9);
 }
 
-TEST(StepEstimate, AGatherCountsItsResult) {
+TEST(Step, AGatherCountsItsResult) {
   Writer w;
   InstructionT &instruction = w.add(Opcode::kCollectiveStart, "all_gather");
   instruction.group = 0;
   Writer::operand(instruction, Access::kRead, {62'500});
   Writer::operand(instruction, Access::kWrite, {250'000});
   w.done(0);
-  EXPECT_NEAR(w.estimate(1).stepSeconds, kAllReduce / 2, 1e-9);
+  EXPECT_NEAR(w.simulate(1).seconds, kAllReduce / 2, 1e-9);
 }
 
-TEST(StepEstimate, ASendTakesOneMessage) {
-  Writer w;
-  InstructionT &send = w.add(Opcode::kSend, "");
-  send.peer = 2;
-  Writer::operand(send, Access::kRead, {250'000});
-  w.done(0);
-  StepEstimate estimate = w.estimate(1);
-  EXPECT_NEAR(estimate.stepSeconds, 10e-3, 1e-9);
-  EXPECT_EQ(estimate.commBytes.at("p2p"), 1e6);
+TEST(Step, ASendTakesOneMessage) {
+  Writer sender, receiver, idle;
+  for (auto [writer, opcode, peer] : {std::tuple(&sender, Opcode::kSend, 2), {&receiver, Opcode::kReceive, 0}}) {
+    InstructionT &message = writer->add(opcode, "");
+    message.peer = peer;
+    Writer::operand(message, opcode == Opcode::kSend ? Access::kRead : Access::kWrite, {250'000});
+    writer->done(0);
+  }
+  simulate::RankSimulation step =
+      simulateRow({&sender.program, &idle.program, &receiver.program, &idle.program}, 1);
+  EXPECT_NEAR(step.seconds, 10e-3, 1e-9);
 }
 
 TEST(WorkOf, LibraryCallsHaveTheClassOfTheirName) {

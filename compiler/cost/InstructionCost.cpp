@@ -1,6 +1,6 @@
-//===- StepEstimate.cpp - what a rank program costs on a cluster ----------===//
+//===- InstructionCost.cpp - what an instruction costs --------------------===//
 
-#include "compiler/cost/StepEstimate.h"
+#include "compiler/cost/InstructionCost.h"
 #include "runtime/program/view.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -14,13 +14,6 @@ using machine::Precision;
 static double bytesOf(const OperandT &operand) {
   return static_cast<double>(ElementCount(operand.shape)) *
          static_cast<double>(ElementBytes(operand.element_type));
-}
-
-static double operandBytes(const InstructionT &instruction) {
-  double bytes = 0;
-  for (const auto &operand : instruction.operands)
-    bytes += bytesOf(*operand);
-  return bytes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,10 +120,6 @@ static double collectiveBytes(const InstructionT &instruction) {
   return std::max(read, written);
 }
 
-static bool communicates(Opcode opcode) {
-  return opcode == Opcode::kCollectiveStart || opcode == Opcode::kSend || opcode == Opcode::kReceive;
-}
-
 double cost::communicationSeconds(const InstructionT &instruction, const ProgramT &program, int64_t rank,
                                   const machine::Cluster &cluster, const CostModel &model) {
   double bytes = collectiveBytes(instruction);
@@ -143,41 +132,4 @@ double cost::communicationSeconds(const InstructionT &instruction, const Program
     return 0;
   return model.collectiveSeconds(*collective, bytes,
                                  shapeOfRanks(cluster, program.groups.at(instruction.group)->ranks));
-}
-
-//===----------------------------------------------------------------------===//
-// The step
-//===----------------------------------------------------------------------===//
-
-cost::StepEstimate cost::estimateStep(const ProgramT &program, int64_t rank, const machine::Cluster &cluster,
-                                      const CostModel &model, const KernelOperations &kernels) {
-  StepEstimate estimate;
-  double now = 0, communicationFree = 0;
-  auto workingSet = static_cast<double>(program.private_bytes + program.shared_bytes);
-  std::map<size_t, double> ends; // instruction index of a start -> when it ends
-
-  for (size_t i = 0; i < program.instructions.size(); ++i) {
-    const InstructionT &instruction = *program.instructions[i];
-    if (communicates(instruction.opcode)) {
-      double seconds = communicationSeconds(instruction, program, rank, cluster, model);
-      // What cannot be hidden is done by the rank itself, before it goes on.
-      double own = (1 - cluster.overlap) * seconds;
-      now += own;
-      estimate.exposedCommunicationSeconds += own;
-      communicationFree = std::max(now, communicationFree) + seconds - own;
-      ends[i] = communicationFree;
-      bool isCollective = instruction.opcode == Opcode::kCollectiveStart;
-      estimate.commBytes[isCollective ? instruction.target : "p2p"] += operandBytes(instruction);
-    } else if (instruction.opcode == Opcode::kCollectiveDone) {
-      double end = ends[static_cast<size_t>(instruction.start_index)];
-      estimate.exposedCommunicationSeconds += std::max(0.0, end - now);
-      now = std::max(now, end);
-    } else {
-      double seconds = model.opSeconds(workOf(instruction, kernels, workingSet), rank);
-      estimate.computeSeconds += seconds;
-      now += seconds;
-    }
-  }
-  estimate.stepSeconds = now;
-  return estimate;
 }
