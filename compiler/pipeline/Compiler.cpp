@@ -28,7 +28,6 @@
 #include "passes/lower/LowerPass.h"
 #include "passes/memory/MemoryPass.h"
 #include "passes/partition/PartitionPass.h"
-#include "passes/pipeline/PipelinePass.h"
 #include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
 #include "passes/specialize/SpecializePass.h"
@@ -107,9 +106,7 @@ void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome 
   // Of planned steps, so that a plan is made once and not for every micro-batch; before partition, so that stages and
   // micro-batches are cut out of global shapes, once and not for every rank.
   if (auto schedule = makeTaskSchedule(options); schedule && !schedule->isTrivial()) {
-    passes::PipelinePassOptions pipeline;
-    pipeline.order = schedule->tasks;
-    passes.addPass(passes::createPipelinePass(pipeline));
+    passes.addPass(createPipelinePass(*schedule));
   } else {
     llvm::consumeError(schedule.takeError()); // told before the phases began
   }

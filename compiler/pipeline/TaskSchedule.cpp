@@ -2,6 +2,8 @@
 
 #include "compiler/pipeline/TaskSchedule.h"
 #include "compiler/schedule/Schedule.h"
+#include "compiler/simulate/Simulation.h"
+#include "passes/pipeline/PipelinePass.h"
 #include "llvm/ADT/StringRef.h"
 
 using namespace pdc;
@@ -11,18 +13,57 @@ template <typename... Args> static llvm::Error error(const char *format, const A
   return llvm::createStringError(llvm::inconvertibleErrorCode(), format, args...);
 }
 
-/// "interleaved:chunks=3"
-static llvm::Expected<std::pair<std::string, int>> parseName(llvm::StringRef text) {
+namespace {
+struct Named {
+  std::string name;
+  int chunks = 1; // of a rank
+  bool verticalSync = false;
+  int mostInFlight = 0; // 0: as many as stages
+};
+
+constexpr char kMessageDriven[] = "message-driven";
+} // namespace
+
+/// Those of a pipeline, and whether `name` is one of them or what a single stage does.
+static std::pair<std::string, bool> listNames(const std::string &name) {
+  const std::string accumulation = "accumulation";
+  std::string names;
+  for (const schedule::ScheduleInfo &info : schedule::allSchedules())
+    if (info.name != accumulation)
+      names += std::string(info.name) + ", ";
+  names += kMessageDriven;
+  bool isKnown = name == accumulation || llvm::StringRef(", " + names + ", ").contains(", " + name + ", ");
+  return {names, isKnown};
+}
+
+/// "chunks=3", at least 1.
+static bool readSetting(llvm::StringRef setting, llvm::StringRef key, int &value) {
+  auto [name, number] = setting.split('=');
+  return name == key && !number.getAsInteger(10, value) && value >= 1;
+}
+
+/// "interleaved:chunks=3", "pipedream:vertical-sync", "message-driven:in-flight=4"
+static llvm::Expected<Named> parseName(llvm::StringRef text) {
   auto [name, setting] = text.split(':');
-  if (name == "zb")
-    name = "zb-h1";
-  int chunks = name == "interleaved" ? 2 : 1;
-  if (!setting.empty()) {
-    auto [key, value] = setting.split('=');
-    if (key != "chunks" || value.getAsInteger(10, chunks) || chunks < 1 || chunks > 1024)
-      return error("--schedule=%s: expected chunks=N after the colon, N from 1 to 1024", text.str().c_str());
+  Named named{name == "zb" ? "zb-h1" : name.str()};
+  if (name == "interleaved")
+    named.chunks = 2;
+  if (setting.empty())
+    return named;
+  if (name == "pipedream") {
+    if (setting != "vertical-sync")
+      return error("--schedule=%s: expected vertical-sync after the colon, or nothing", text.str().c_str());
+    named.verticalSync = true;
+    return named;
   }
-  return std::pair(name.str(), chunks);
+  if (name == kMessageDriven) {
+    if (!readSetting(setting, "in-flight", named.mostInFlight))
+      return error("--schedule=%s: expected in-flight=N after the colon, N at least 1", text.str().c_str());
+    return named;
+  }
+  if (!readSetting(setting, "chunks", named.chunks) || named.chunks > 1024)
+    return error("--schedule=%s: expected chunks=N after the colon, N from 1 to 1024", text.str().c_str());
+  return named;
 }
 
 llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &options) {
@@ -36,18 +77,45 @@ llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &op
   auto named = parseName(options.schedule.empty() ? (stages == 1 ? "accumulation" : "1f1b") : options.schedule);
   if (!named)
     return named.takeError();
-  auto [name, chunks] = *named;
-  if (name == "pipedream" || name == "bidirectional")
-    return error("--schedule=%s is not supported yet: executables run gpipe, 1f1b, interleaved, zb-h1 and zb-h2",
-                 options.schedule.c_str());
+  const std::string &name = named->name;
+  if (auto [names, isKnown] = listNames(name); !isKnown)
+    return error("--schedule=%s: there is no schedule '%s'; there are %s", options.schedule.c_str(), name.c_str(),
+                 names.c_str());
+  bool isMessageDriven = name == kMessageDriven;
   try {
+    // Of an order that follows from times only the stages are known yet: those of 1F1B.
     schedule::Schedule made = schedule::makeSchedule(
-        name, {static_cast<int>(stages), static_cast<int>(result.microBatches), chunks});
+        isMessageDriven ? "1f1b" : name, {static_cast<int>(stages), static_cast<int>(result.microBatches), named->chunks});
     result.tasks = schedule::toString(made);
   } catch (const schedule::ScheduleError &refused) {
     return error("--schedule=%s --micro-batches=%lld, %lld stages: %s", name.c_str(),
                  static_cast<long long>(result.microBatches), static_cast<long long>(stages), refused.what());
   }
-  result.name = name;
+  result.name = named->verticalSync ? name + ":vertical-sync" : name;
+  result.verticalSync = named->verticalSync;
+  if (isMessageDriven) {
+    result.mostInFlight = named->mostInFlight > 0 ? named->mostInFlight : static_cast<int>(stages);
+    result.name += ":in-flight=" + std::to_string(result.mostInFlight);
+  }
   return result;
+}
+
+/// In the order that messages would arrive in.
+static passes::OrderFinder messageDrivenOrder(int microBatches, int mostInFlight) {
+  return [=](llvm::ArrayRef<passes::ChunkSeconds> chunks) -> llvm::Expected<std::string> {
+    std::vector<simulate::ChunkTimes> times;
+    for (const passes::ChunkSeconds &chunk : chunks)
+      times.push_back({chunk.forward, chunk.backwardInput, chunk.backwardWeight, 0, chunk.sendForward, chunk.sendBackward});
+    return schedule::toString(simulate::messageDriven(times, microBatches, mostInFlight));
+  };
+}
+
+std::unique_ptr<mlir::Pass> pipeline::createPipelinePass(const TaskSchedule &schedule) {
+  passes::PipelinePassOptions options;
+  options.order = schedule.tasks;
+  options.verticalSync = schedule.verticalSync;
+  passes::OrderFinder find;
+  if (schedule.mostInFlight > 0)
+    find = messageDrivenOrder(static_cast<int>(schedule.microBatches), schedule.mostInFlight);
+  return passes::createPipelinePass(options, std::move(find));
 }

@@ -3,6 +3,11 @@
 #define PDC_COMPILER_PIPELINE_TASKSCHEDULE_H
 
 #include "compiler/pipeline/Options.h"
+#include <memory>
+
+namespace mlir {
+class Pass;
+} // namespace mlir
 
 namespace pdc::pipeline {
 
@@ -10,6 +15,8 @@ struct TaskSchedule {
   std::string name;         // of compiler/schedule
   int64_t microBatches = 1; // of a step
   std::string tasks;        // as schedule::toString writes them
+  bool verticalSync = false; // pipedream: a mini-batch meets one version of the parameters on all stages
+  int mostInFlight = 0;      // message-driven: micro-batches whose activations a stage holds; 0: another schedule
   bool isTrivial() const { return name == "none"; }
 };
 
@@ -17,6 +24,9 @@ struct TaskSchedule {
 /// one stage. What is not said: 1f1b, as many micro-batches as stages. Errors: a schedule that is none, that executables
 /// cannot run yet, or that does not exist for these numbers.
 llvm::Expected<TaskSchedule> makeTaskSchedule(const CompileOptions &options);
+
+/// The pass that runs steps in a schedule.
+std::unique_ptr<mlir::Pass> createPipelinePass(const TaskSchedule &schedule);
 
 } // namespace pdc::pipeline
 

@@ -9,8 +9,7 @@ using namespace llvm;
 using namespace pdc::plan;
 
 /// Pipelines of as many stages as ranks, each with its schedule.
-static constexpr StringLiteral kPipelines[] = {"gpipe", "1f1b", "interleaved", "zb"};
-static constexpr StringLiteral kPresetsToCome[] = {"pipedream"};
+static constexpr StringLiteral kPipelines[] = {"gpipe", "1f1b", "interleaved", "zb", "bidirectional", "pipedream"};
 
 template <typename... Args> static Error error(const char *format, const Args &...args) {
   return createStringError(inconvertibleErrorCode(), format, args...);
@@ -80,9 +79,5 @@ Expected<ParallelSpec> pdc::plan::parseParallelSpec(StringRef text, int64_t rank
     spec.pipeline = ranks;
     return spec;
   }
-  if (is_contained(kPresetsToCome, text))
-    return error("--parallel=%s is not supported yet; auto, data, zero1, zero2, zero3, tensor, gpipe, 1f1b, "
-                 "interleaved and zb are",
-                 text.str().c_str());
   return parseList(text, ranks);
 }

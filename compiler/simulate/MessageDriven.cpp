@@ -110,6 +110,18 @@ private:
 
 } // namespace
 
+schedule::Schedule pdc::simulate::messageDriven(const std::vector<ChunkTimes> &times, int microBatches,
+                                               int mostInFlight) {
+  Simulation simulation = simulateMessageDriven(times, microBatches, mostInFlight);
+  schedule::Schedule schedule = schedule::gpipe(static_cast<int>(times.size()), microBatches);
+  for (std::vector<schedule::Task> &tasks : schedule.ranks)
+    tasks.clear();
+  for (const Event &event : simulation.events)
+    if (event.operation.kind == Operation::Kind::Compute)
+      schedule.ranks[event.rank].push_back(event.operation.task);
+  return schedule;
+}
+
 Simulation pdc::simulate::simulateMessageDriven(const std::vector<ChunkTimes> &times, int microBatches,
                                                 int mostInFlight) {
   if (times.empty() || microBatches < 1 || mostInFlight < 1)

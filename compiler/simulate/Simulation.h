@@ -65,6 +65,9 @@ Simulation simulate(const schedule::Schedule &schedule, const ChunkTimes &times)
 /// first, and begins a forward only while it holds fewer than `mostInFlight` micro-batches. Chunk r on rank r.
 Simulation simulateMessageDriven(const std::vector<ChunkTimes> &times, int microBatches, int mostInFlight);
 
+/// The order in which that simulation runs the tasks of each rank: a schedule for these times.
+schedule::Schedule messageDriven(const std::vector<ChunkTimes> &times, int microBatches, int mostInFlight);
+
 /// The time line as Chrome trace JSON, which Perfetto opens: a process a rank, compute and links as threads.
 std::string toChromeTrace(const Simulation &simulation);
 

@@ -70,26 +70,42 @@ public:
 
 private:
   /// Ops that some reduction depends on.
-  void findUrgent() {
-    for (Operation &op : llvm::reverse(block)) {
-      bool feeds = llvm::any_of(op.getUsers(),
-                                [&](Operation *user) { return isAwaited(user) || feedsReduce.contains(user); });
-      if (feeds)
-        feedsReduce.insert(&op);
+  void findUrgent() { feedsReduce = findFeeding(block.begin(), block.end()); }
+
+  /// Those that one among them depends on.
+  static DenseSet<Operation *> findFeeding(Block::iterator begin, Block::iterator end) {
+    DenseSet<Operation *> feeding, awaited;
+    for (Operation &op : llvm::reverse(llvm::make_range(begin, end))) {
+      if (llvm::any_of(op.getUsers(),
+                       [&](Operation *user) { return awaited.contains(user) || feeding.contains(user); }))
+        feeding.insert(&op);
+      if (isAwaited(&op))
+        awaited.insert(&op);
     }
+    return feeding;
   }
 
   /// What uses reduced values, and what no reduction waits for, runs behind the last one, in the same order.
-  /// In a schedule only within its last part: tasks are in order, and what they hold must not live until the end.
+  /// In a schedule only within the tasks that update: tasks are in order, and what they hold must not live until the end.
   void moveDependentsBack() {
+    Block::iterator begin = block.begin();
+    bool updates = true; // a step without tasks is one that does
+    for (auto task : block.getOps<dist::TaskOp>()) {
+      if (updates)
+        moveDependentsBack(begin, task->getIterator());
+      updates = task.getKind() == "U";
+      begin = std::next(task->getIterator());
+    }
+    if (updates)
+      moveDependentsBack(begin, block.getTerminator()->getIterator());
+  }
+
+  void moveDependentsBack(Block::iterator begin, Block::iterator end) {
     DenseSet<Operation *> dependents;
     SmallVector<Operation *> moved;
-    auto begin = block.begin();
-    for (auto task : block.getOps<dist::TaskOp>())
-      begin = std::next(task->getIterator());
-    for (Operation &op : llvm::make_range(begin, block.end())) {
-      if (op.hasTrait<OpTrait::IsTerminator>())
-        continue;
+    // In a stream what is updated feeds the gradients of later tasks.
+    DenseSet<Operation *> feeding = findFeeding(begin, end);
+    for (Operation &op : llvm::make_range(begin, end)) {
       bool depends = llvm::any_of(op.getOperands(), [&](Value operand) {
         Operation *made = operand.getDefiningOp();
         return made && (reduces(made) || dependents.contains(made));
@@ -97,11 +113,11 @@ private:
       if (!depends || isAwaited(&op))
         continue;
       dependents.insert(&op);
-      if (!feedsReduce.contains(&op))
+      if (!feeding.contains(&op))
         moved.push_back(&op);
     }
     for (Operation *op : moved)
-      op->moveBefore(block.getTerminator());
+      op->moveBefore(&block, end);
   }
 
   Bucket &bucketOf(const Kind &kind) {

@@ -9,7 +9,10 @@ using namespace pdc::passes;
 LogicalResult Messages::run() {
   indexTasks();
   findMicroBatchMessages();
-  findMessagesAfter();
+  if (order.isStream())
+    findMessagesOfStream();
+  else
+    findMessagesAfter();
   if (failed(orderTasks()))
     return failure();
   findWaits();
@@ -26,7 +29,7 @@ void Messages::indexTasks() {
 }
 
 int64_t Messages::taskOf(Operation *op, int64_t microBatch) const {
-  int64_t chunk = stages.chunkOf(op);
+  int64_t chunk = order.copyFor(stages.chunkOf(op), microBatch);
   auto found = taskIndex.find({microBatch, chunk, stages.kindOf(op)});
   return found != taskIndex.end() ? found->second : taskIndex.at({microBatch, chunk, 'B'});
 }
@@ -48,16 +51,16 @@ void Messages::findMicroBatchMessages() {
   for (Operation &op : classes.step.getBody().front().without_terminator()) {
     if (!classes.isWork(&op))
       continue;
-    int64_t from = stages.stageOf(&op);
     for (Value result : op.getResults()) {
       if (classes.isAccumulated(result))
         continue;
       for (int64_t i = 0; i < order.microBatches; ++i) {
+        int64_t from = stages.stageOf(&op, i);
         std::map<int64_t, int64_t> first; // per stage, the task that uses it first
         for (Operation *user : result.getUsers()) {
-          if (!classes.isWork(user) || stages.stageOf(user) == from)
+          if (!classes.isWork(user) || stages.stageOf(user, i) == from)
             continue;
-          auto [entry, inserted] = first.try_emplace(stages.stageOf(user), taskOf(user, i));
+          auto [entry, inserted] = first.try_emplace(stages.stageOf(user, i), taskOf(user, i));
           entry->second = std::min(entry->second, taskOf(user, i));
         }
         for (auto [to, task] : first)
@@ -70,16 +73,57 @@ void Messages::findMicroBatchMessages() {
 void Messages::findMessagesAfter() {
   auto after = [&](int64_t stage) { return static_cast<int64_t>(order.stages[stage].size()); };
   for (Operation &op : classes.step.getBody().front().without_terminator()) {
-    if (!classes.isWork(&op) && classes.of(&op) != OpClass::After)
+    bool isWork = classes.isWork(&op);
+    if (!isWork && classes.of(&op) != OpClass::After)
+      continue;
+    for (Value result : op.getResults()) {
+      if (isWork && !classes.isSummed(result))
+        continue; // an output
+      // Of a sum each copy of the model has a part.
+      for (int64_t from : isWork ? stages.stagesOfWork(&op) : std::vector<int64_t>{stages.homeOf(result)})
+        for (int64_t to : stages.stagesThatNeed(result))
+          if (to != from && !stages.stagesOf(&op).count(to))
+            add({result, -1, from, to, 0, after(from), after(to)});
+    }
+  }
+}
+
+/// Each stage tells the others its averages at the end. Those that share a parameter exchange its gradient's parts.
+void Messages::findMessagesOfStream() {
+  auto count = static_cast<int64_t>(order.stages.size());
+  auto after = [&](int64_t stage) { return static_cast<int64_t>(order.stages[stage].size()); };
+  DenseSet<Value> told;
+  Block &block = classes.step.getBody().front();
+  for (OpOperand &result : block.getTerminator()->getOpOperands()) {
+    if (!stages.isReported(result.getOperandNumber()) || !told.insert(result.get()).second)
+      continue;
+    int64_t from = stages.homeOf(result.get());
+    for (int64_t to = 0; to < count; ++to)
+      if (to != from)
+        add({result.get(), -1, from, to, 0, after(from), after(to)});
+  }
+  for (Operation &op : block.without_terminator()) {
+    if (!classes.isWork(&op))
       continue;
     for (Value result : op.getResults()) {
       int64_t from = stages.homeOf(result);
-      bool isOutput = classes.isWork(&op) && !classes.isSummed(result);
-      for (int64_t to : isOutput ? std::set<int64_t>() : stages.stagesThatNeed(result))
-        if (to != from && !stages.stagesOf(&op).count(to))
-          add({result, -1, from, to, 0, after(from), after(to)});
+      std::set<int64_t> updating;
+      for (Operation *user : result.getUsers())
+        updating.insert(stages.stagesOf(user).begin(), stages.stagesOf(user).end());
+      for (int64_t to : updating)
+        for (int64_t i = 0; to != from && i < order.microBatches; ++i)
+          add({result, order.microBatches + i, from, to, 0, taskOf(&op, i), firstTaskAfterUpdate(to, result, i)});
     }
   }
+}
+
+/// The first forward on a stage whose weights have been updated with a part of their gradient; else the end.
+int64_t Messages::firstTaskAfterUpdate(int64_t stage, Value summand, int64_t miniBatch) const {
+  const auto &tasks = order.stages[stage];
+  auto found = llvm::find_if(tasks, [&](const StageTask &task) {
+    return task.kind == 'F' && stages.versionAfter(summand, task.microBatch).value_or(0) > miniBatch;
+  });
+  return std::distance(tasks.begin(), found);
 }
 
 /// Runs the schedule without times: a task begins when the one before it and those whose messages it uses are through.

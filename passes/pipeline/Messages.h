@@ -6,7 +6,8 @@
 
 namespace pdc::passes {
 
-/// A value of one micro-batch (or, with -1, of the whole batch) on its way from one stage to another. Tasks are indices
+/// A value of one micro-batch (or, with -1, what comes of all that `from` runs; in a stream of m mini-batches with m + i
+/// what mini-batch i updates with) on its way from one stage to another. Tasks are indices
 /// into the order of a stage; those after the last one belong to what is done after all micro-batches.
 struct Message {
   mlir::Value value;
@@ -44,6 +45,8 @@ private:
   void add(Message message);
   void findMicroBatchMessages();
   void findMessagesAfter();
+  void findMessagesOfStream();
+  int64_t firstTaskAfterUpdate(int64_t stage, mlir::Value summand, int64_t miniBatch) const;
   mlir::LogicalResult orderTasks();
   void findWaits();
 

@@ -1,7 +1,7 @@
 //===- PipelinePass.cpp - micro-batches and stages ------------------------===//
 
 #include "passes/pipeline/PipelinePass.h"
-#include "passes/pipeline/StageBuilder.h"
+#include "passes/pipeline/StreamBuilder.h"
 
 namespace pdc::passes {
 #define GEN_PASS_DEF_PIPELINEPASS
@@ -16,6 +16,8 @@ namespace {
 
 struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
   using PipelinePassBase::PipelinePassBase;
+  Pipeline(const PipelinePassOptions &options, OrderFinder findOrder)
+      : PipelinePassBase(options), findOrder(std::move(findOrder)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -24,6 +26,8 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
       module.emitError("the schedule '") << order << "': " << llvm::toString(parsed.takeError());
       return signalPassFailure();
     }
+    if (verticalSync)
+      parsed->synchronizeVersions();
     SmallVector<nn::StepOp> steps = stepsInOrder(module);
     for (nn::StepOp step : steps)
       if (failed(checkStep(step)))
@@ -38,7 +42,8 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
       if (tasks.stages.size() == 1 && tasks.microBatches == 1)
         continue;
       assigned.push_back(std::make_unique<Assigned>(step, std::move(tasks), residence));
-      if (failed(assigned.back()->classes.run()) || failed(assigned.back()->stages.assign()))
+      if (failed(assigned.back()->classes.run()) || failed(assigned.back()->stages.assign()) ||
+          (assigned.size() == 1 && failed(orderByTimes(*assigned.back(), *parsed))))
         return signalPassFailure();
     }
     for (auto &one : assigned)
@@ -66,10 +71,26 @@ private:
     return steps;
   }
 
+  /// Now that it is known what chunks do.
+  LogicalResult orderByTimes(Assigned &assigned, TaskOrder &tasks) const {
+    if (!findOrder)
+      return success();
+    nn::StepOp step = assigned.classes.step;
+    auto found = findOrder(assigned.stages.secondsOfChunks());
+    auto parsed = found ? parseTaskOrder(*found) : llvm::Expected<TaskOrder>(found.takeError());
+    if (!parsed)
+      return step.emitOpError("finds no schedule: ") << llvm::toString(parsed.takeError());
+    tasks = std::move(*parsed);
+    assigned.tasks.stages = orderOf(step, tasks).stages;
+    return success();
+  }
+
   static TaskOrder orderOf(nn::StepOp step, const TaskOrder &order) {
     if (step.getKind() == "infer")
       return order.wholeBatch();
-    return step.getKind() == "evaluate" ? order.forwardOnly() : order;
+    if (step.getKind() == "evaluate")
+      return order.forwardOnly();
+    return step.getKind() == "train" ? order : order.withoutUpdates();
   }
 
   static LogicalResult checkStep(nn::StepOp step) {
@@ -113,7 +134,8 @@ private:
 
   static FailureOr<SmallVector<nn::StepOp>> build(OpBuilder &b, Assigned &assigned,
                                                   ArrayRef<std::string> names) {
-    assigned.stages.finish();
+    if (failed(assigned.stages.finish()))
+      return failure();
     Messages messages(assigned.classes, assigned.stages, assigned.tasks);
     if (failed(messages.run()))
       return failure();
@@ -123,7 +145,9 @@ private:
     StagedStep staged{assigned.classes, assigned.stages, assigned.tasks, messages, time};
     SmallVector<nn::StepOp> built;
     for (auto [stage, name] : llvm::enumerate(names)) {
-      FailureOr<nn::StepOp> one = StageBuilder(b, staged, static_cast<int64_t>(stage)).build(name);
+      auto number = static_cast<int64_t>(stage);
+      FailureOr<nn::StepOp> one = assigned.tasks.isStream() ? StreamBuilder(b, staged, number).build(name)
+                                                            : StageBuilder(b, staged, number).build(name);
       if (failed(one))
         return failure();
       built.push_back(*one);
@@ -139,7 +163,7 @@ private:
       reference = cast<nn::StepOp>(b.clone(*step));
       reference.setSymName(name);
     } else {
-      TaskOrder tasks{assigned.tasks.microBatches, {{}}, {0}};
+      TaskOrder tasks{assigned.tasks.microBatches, {{}}, {0}, {}, {}};
       for (int64_t i = 0; i < tasks.microBatches; ++i) {
         tasks.stages[0].push_back({'F', i, 0});
         tasks.stages[0].push_back({'B', i, 0});
@@ -156,6 +180,12 @@ private:
     reference->setAttr(dist::kReferenceAttr, b.getUnitAttr());
     return success();
   }
+
+  OrderFinder findOrder;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> passes::createPipelinePass(const PipelinePassOptions &options, OrderFinder findOrder) {
+  return std::make_unique<Pipeline>(options, std::move(findOrder));
+}

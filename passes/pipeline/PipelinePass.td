@@ -37,11 +37,17 @@ def PipelinePass : Pass<"pipeline", "::mlir::ModuleOp"> {
     (`dist.send`, `dist.receive`). A parameter that several stages use lies on all of them, which add up its gradients and
     update it alike.
 
+    With updates ("F0 B0 U0 F1 B1 U1") the parts of the batch are mini-batches of a stream, each with an update of its own: a
+    forward and its backward use the parameters as they were after the updates before that forward on its stage, or, with
+    `vertical-sync`, on the first stage. The loss and the metrics are the mini-batches' average.
+
     Evaluation runs the forward tasks, inference one whole batch. Of a step of kind "gradient" a copy is left with
     `dist.reference`, for `verify`: the whole batch at once, unless the model has batch_norm.
   }];
   let options = [
-    Option<"order", "order", "std::string", /*default=*/"\"F0 B0\"", "The schedule">
+    Option<"order", "order", "std::string", /*default=*/"\"F0 B0\"", "The schedule">,
+    Option<"verticalSync", "vertical-sync", "bool", /*default=*/"false",
+           "In a stream, a mini-batch meets the same version of the parameters on all stages">
   ];
   let dependentDialects = ["::pdc::dist::DistDialect", "::pdc::nn::NNDialect"];
 }

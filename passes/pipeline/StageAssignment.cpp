@@ -3,6 +3,7 @@
 #include "passes/pipeline/StageAssignment.h"
 #include "dialects/nn/Interfaces/NNInterfaces.h"
 #include "passes/pipeline/StageCut.h"
+#include <limits>
 
 using namespace mlir;
 using namespace pdc;
@@ -49,9 +50,14 @@ LogicalResult StageAssignment::assign() {
   return success();
 }
 
-void StageAssignment::finish() {
+LogicalResult StageAssignment::finish() {
   findHomes();
   findNeeds();
+  if (!order.isStream())
+    return success();
+  findNewValues();
+  findUpdates();
+  return checkUpdates();
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,7 +89,9 @@ void StageAssignment::keepParameters(bool forward) {
       for (Value operand : op.getOperands())
         for (unsigned argument : parametersOf(operand)) {
           Chunks &kept = residence[nameOf(argument)];
-          if (decides || !stagesOfName(nameOf(argument)).count(stageOf(&op)))
+          std::set<int64_t> keeping = stagesOfName(nameOf(argument));
+          if (decides ||
+              llvm::any_of(stagesOfWork(&op), [&](int64_t stage) { return !keeping.count(stage); }))
             kept.insert(chunkOf(&op));
         }
 }
@@ -92,7 +100,7 @@ std::set<int64_t> StageAssignment::stagesOfName(StringRef name) const {
   std::set<int64_t> stages;
   if (auto kept = residence.find(name.str()); kept != residence.end())
     for (int64_t chunk : kept->second)
-      stages.insert(order.stageOf[chunk]);
+      llvm::copy(order.stagesOf(chunk), std::inserter(stages, stages.end()));
   return stages;
 }
 
@@ -141,6 +149,31 @@ LogicalResult StageAssignment::cutForward() {
     chunks[op] =
         std::distance(begins.begin(), llvm::upper_bound(begins, static_cast<int64_t>(index))) - 1;
   return success();
+}
+
+std::vector<ChunkSeconds> StageAssignment::secondsOfChunks() const {
+  std::vector<ChunkSeconds> seconds(order.chunkCount());
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(
+      step, step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr));
+  int64_t ranks = mesh ? mesh.getNumRanks() / static_cast<int64_t>(order.stages.size()) : 1;
+  double share = 1.0 / static_cast<double>(order.microBatches * std::max<int64_t>(ranks, 1));
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    if (!classes.isWork(&op))
+      continue;
+    ChunkSeconds &chunk = seconds[chunkOf(&op)];
+    char kind = kindOf(&op);
+    (kind == 'F' ? chunk.forward : kind == 'I' ? chunk.backwardInput : chunk.backwardWeight) +=
+        secondsOf(&op) * share;
+    for (Value result : op.getResults()) {
+      bool isSent = !classes.isAccumulated(result) && llvm::any_of(result.getUsers(), [&](Operation *user) {
+        return classes.isWork(user) && chunkOf(user) != chunkOf(&op);
+      });
+      if (isSent)
+        (kind == 'F' ? chunk.sendForward : chunk.sendBackward) +=
+            kMessageSeconds + bytesOf(result) * share / kMessageBytesPerSecond;
+    }
+  }
+  return seconds;
 }
 
 /// Not before what an op needs, and on the first chunk from there on that keeps its parameters.
@@ -254,7 +287,7 @@ int64_t StageAssignment::chunkOfGradient(Operation *op) {
 void StageAssignment::findHomes() {
   for (Operation &op : step.getBody().front().without_terminator()) {
     if (classes.isWork(&op))
-      homes[&op] = stageOf(&op);
+      homes[&op] = stagesOfWork(&op).front();
     else if (classes.of(&op) == OpClass::After)
       homes[&op] = homeOfAfter(&op);
   }
@@ -265,9 +298,10 @@ void StageAssignment::findHomes() {
     Operation *made = operand.get().getDefiningOp();
     // Running statistics, which training only writes, are kept where they are made.
     if (decides && role && role.getValue() == "state" && residence[name.str()].empty())
-      for (auto [chunk, stage] : llvm::enumerate(order.stageOf))
-        if (stage == (made && homes.contains(made) ? homes[made] : 0) && residence[name.str()].empty())
-          residence[name.str()].insert(static_cast<int64_t>(chunk));
+      for (int64_t chunk = 0; chunk < order.chunkCount(); ++chunk)
+        if (order.stageOf[chunk] == (made && homes.contains(made) ? homes[made] : 0) &&
+            residence[name.str()].empty())
+          residence[name.str()].insert(chunk);
   }
   // What nothing computes with lies on the first stage.
   for (BlockArgument argument : step.getBody().getArguments())
@@ -308,11 +342,14 @@ void StageAssignment::findNeeds() {
     auto name = step.getResultAttrOfType<StringAttr>(index, "nn.name");
     Operation *made = operand.get().getDefiningOp();
     std::set<int64_t> stages = all; // the loss and the metrics: every rank tells the same
+    std::set<int64_t> home = {made && homes.contains(made) ? homes[made] : 0};
     if (role && role.getValue() == "output")
-      stages = {made && homes.contains(made) ? homes[made] : 0};
-    else if (role && role.getValue() != "loss" && role.getValue() != "metric")
+      stages = home;
+    else if (!isReported(index))
       stages = stagesOfName(name ? name.getValue() : "");
-    needs[operand.get()].insert(stages.begin(), stages.end());
+    // Of a stream its average is told, at the end.
+    const std::set<int64_t> &needing = order.isStream() && isReported(index) ? home : stages;
+    needs[operand.get()].insert(needing.begin(), needing.end());
     returned.push_back(std::move(stages));
   }
   for (Operation &op : llvm::reverse(block.without_terminator())) {
@@ -324,7 +361,8 @@ void StageAssignment::findNeeds() {
       on.insert(needs[result].begin(), needs[result].end());
       isScalar &= typeOf(result).getNumElements() == 1;
     }
-    if (isScalar && !on.empty())
+    // An update of a stream waits for no other stage.
+    if (isScalar && !on.empty() && !order.isStream())
       on = {homes[&op]};
     for (Value operand : op.getOperands())
       needs[operand].insert(on.begin(), on.end());
@@ -346,10 +384,86 @@ const std::set<int64_t> &StageAssignment::stagesThatNeed(Value value) const {
 int64_t StageAssignment::homeOf(Value value) const {
   Operation *made = value.getDefiningOp();
   if (classes.isWork(made))
-    return stageOf(made);
+    return stagesOfWork(made).front();
   const std::set<int64_t> &on = stagesOf(made);
   int64_t home = homes.lookup(made);
   return on.count(home) || on.empty() ? home : *on.begin();
 }
 
 bool StageAssignment::returns(int64_t stage, unsigned result) const { return returned[result].count(stage) > 0; }
+
+bool StageAssignment::isReported(unsigned result) const {
+  auto role = step.getResultAttrOfType<StringAttr>(result, "nn.role");
+  return !role || role.getValue() == "loss" || role.getValue() == "metric";
+}
+
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+BlockArgument StageAssignment::argumentOf(unsigned result) const {
+  for (BlockArgument argument : step.getBody().getArguments()) {
+    auto isSame = [&](StringRef key) {
+      return step.getArgAttr(argument.getArgNumber(), key) == step.getResultAttr(result, key);
+    };
+    if (persists(step, argument.getArgNumber()) && isSame("nn.role") && isSame("nn.name") && isSame("nn.slot"))
+      return argument;
+  }
+  return {};
+}
+
+void StageAssignment::findNewValues() {
+  for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands())
+    if (BlockArgument argument = argumentOf(operand.getOperandNumber()))
+      newValues[argument] = operand.get();
+}
+
+void StageAssignment::findUpdates() {
+  for (auto [argument, value] : newValues)
+    updates[value].insert(nameOf(cast<BlockArgument>(argument).getArgNumber()));
+  for (Operation &op : llvm::reverse(step.getBody().front().without_terminator())) {
+    if (classes.of(&op) != OpClass::After)
+      continue;
+    std::set<std::string> names;
+    for (Value result : op.getResults())
+      names.insert(updates[result].begin(), updates[result].end());
+    for (Value operand : op.getOperands())
+      updates[operand].insert(names.begin(), names.end());
+  }
+}
+
+/// Only the backward passes on its own stages say how a parameter changes. What comes of forwards (running statistics) is
+/// there before any stage goes back.
+LogicalResult StageAssignment::checkUpdates() {
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    if (!classes.isWork(&op) || classes.isForward(&op))
+      continue;
+    for (Value result : op.getResults())
+      for (const std::string &name : updates.lookup(result))
+        if (!stagesOfName(name).count(homeOf(result)))
+          return op.emitOpError() << "on stage " << homeOf(result) << " goes into the update of '" << name
+                                  << "', which that stage does not have: without a flush an update cannot wait for "
+                                     "other stages, as the norm of all gradients does (do not clip them, or use "
+                                     "another schedule)";
+  }
+  return success();
+}
+
+int64_t StageAssignment::versionOf(StringRef name, int64_t miniBatch) const {
+  int64_t version = std::numeric_limits<int64_t>::max();
+  if (auto kept = residence.find(name.str()); kept != residence.end())
+    for (int64_t chunk : kept->second)
+      version = std::min(version, order.versions[chunk][miniBatch]);
+  return version;
+}
+
+int64_t StageAssignment::versionOf(BlockArgument argument, int64_t miniBatch) const {
+  return versionOf(nameOf(argument.getArgNumber()), miniBatch);
+}
+
+std::optional<int64_t> StageAssignment::versionAfter(Value summand, int64_t miniBatch) const {
+  std::optional<int64_t> version;
+  for (const std::string &name : updates.lookup(summand))
+    version = std::min(version.value_or(order.microBatches), versionOf(name, miniBatch));
+  return version;
+}

@@ -5,6 +5,7 @@
 #include "passes/pipeline/StepClasses.h"
 #include "passes/pipeline/TaskOrder.h"
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -29,11 +30,16 @@ public:
 
   /// Gives Work ops their chunks, and parameters theirs. Error: fewer layers with parameters than chunks.
   mlir::LogicalResult assign();
-  /// The rest, once all steps that share parameters are assigned.
-  void finish();
+  /// Predicted, of one micro-batch on the ranks of a stage. After assign().
+  std::vector<ChunkSeconds> secondsOfChunks() const;
+  /// The rest, once all steps that share parameters are assigned. Error: a stream whose updates need what other stages
+  /// compute.
+  mlir::LogicalResult finish();
 
   int64_t chunkOf(mlir::Operation *op) const { return chunks.lookup(op); }
-  int64_t stageOf(mlir::Operation *op) const { return order.stageOf[chunkOf(op)]; }
+  /// Where a Work op runs for a micro-batch, and for any of them.
+  int64_t stageOf(mlir::Operation *op, int64_t microBatch) const { return order.stageFor(chunkOf(op), microBatch); }
+  std::vector<int64_t> stagesOfWork(mlir::Operation *op) const { return order.stagesOf(chunkOf(op)); }
   /// The kind of task that runs a Work op, where the backward pass has two halves.
   char kindOf(mlir::Operation *op) const {
     return classes.isForward(op) ? 'F' : weights.contains(op) ? 'W' : 'I';
@@ -41,10 +47,21 @@ public:
   /// The stages that run an After op, and those that need a value which is there after all micro-batches.
   const std::set<int64_t> &stagesOf(mlir::Operation *op) const;
   const std::set<int64_t> &stagesThatNeed(mlir::Value value) const;
-  /// The stage that sends such a value to those that need it and do not compute it.
+  /// The stage that computes a Work value (in the first copy of the model), or that sends what an After op computes to those
+  /// that need it and do not compute it.
   int64_t homeOf(mlir::Value value) const;
   bool keeps(int64_t stage, mlir::BlockArgument argument) const;
   bool returns(int64_t stage, unsigned result) const;
+  /// A loss or a metric.
+  bool isReported(unsigned result) const;
+
+  /// The new value of what persists; null for other arguments. And back.
+  mlir::Value resultOf(mlir::BlockArgument argument) const { return newValues.lookup(argument); }
+  mlir::BlockArgument argumentOf(unsigned result) const;
+  /// Of a stream: the version of a parameter with which a mini-batch goes forward and backward, on all of its stages that
+  /// of the first. And the least of those parameters that a part of a gradient goes into; none for what is only told.
+  int64_t versionOf(mlir::BlockArgument argument, int64_t miniBatch) const;
+  std::optional<int64_t> versionAfter(mlir::Value summand, int64_t miniBatch) const;
 
 private:
   using Chunks = std::set<int64_t>;
@@ -61,6 +78,10 @@ private:
   void findHomes();
   int64_t homeOfAfter(mlir::Operation *op);
   void findNeeds();
+  void findNewValues();
+  void findUpdates();
+  mlir::LogicalResult checkUpdates();
+  int64_t versionOf(llvm::StringRef name, int64_t miniBatch) const;
   std::set<int64_t> stagesOfName(llvm::StringRef name) const;
 
   const StepClasses &classes;
@@ -75,6 +96,8 @@ private:
   llvm::DenseMap<mlir::Value, std::set<int64_t>> needs;
   llvm::DenseMap<mlir::Value, std::set<unsigned>> parameters;
   std::vector<std::set<int64_t>> returned; // per result, by which stages
+  llvm::DenseMap<mlir::Value, mlir::Value> newValues;
+  llvm::DenseMap<mlir::Value, std::set<std::string>> updates; // what persists that a value goes into, after the backward
 };
 
 } // namespace pdc::passes

@@ -108,7 +108,7 @@ LogicalResult StageBuilder::buildTask(int64_t index) {
   for (int64_t message : staged.messages.waitedBy(stage, index))
     wait(staged.messages.all()[message]);
   for (Operation &op : step.getBody().front().without_terminator()) {
-    if (!classes.isWork(&op) || staged.stages.chunkOf(&op) != task.chunk)
+    if (!classes.isWork(&op) || staged.stages.chunkOf(&op) != task.chunk % staged.order.chunkCount())
       continue;
     char kind = staged.stages.kindOf(&op);
     bool isOfTask = task.kind == 'B' ? kind != 'F' : kind == task.kind;
@@ -121,12 +121,10 @@ LogicalResult StageBuilder::buildTask(int64_t index) {
 LogicalResult StageBuilder::buildAfter() {
   markTask('U', 0, 0);
   for (Operation &op : step.getBody().front().without_terminator()) {
-    if (classes.isWork(&op) && staged.stages.stageOf(&op) == stage)
+    if (classes.isWork(&op))
       for (Value result : op.getResults())
-        if (Value sum = sums.lookup(result)) {
-          once[result] = sum;
+        if (Value sum = sums.lookup(result))
           send(result, kOnce, sum);
-        }
     if (classes.of(&op) == OpClass::After && staged.stages.stagesOf(&op).count(stage) &&
         failed(buildOnce(&op)))
       return failure();
@@ -189,10 +187,32 @@ FailureOr<Value> StageBuilder::getOnce(Value value) {
       return failure();
     return once.lookup(value);
   }
+  return classes.isWork(made) ? getSum(value) : getAfter(value);
+}
+
+/// What an After op computes, from the stage that does.
+FailureOr<Value> StageBuilder::getAfter(Value value) {
   for (int64_t message : staged.messages.of(value, kOnce))
     if (const Message &sent = staged.messages.all()[message]; sent.to == stage)
       return once[value] = receive(sent);
-  return made->emitOpError() << "is not there when stage " << stage << " needs it, after all micro-batches";
+  return value.getDefiningOp()->emitOpError()
+         << "is not there when stage " << stage << " needs it, after all micro-batches";
+}
+
+/// A sum over all micro-batches: the parts of the copies of the model, on every stage in the same order.
+FailureOr<Value> StageBuilder::getSum(Value value) {
+  Value sum;
+  for (int64_t from : staged.stages.stagesOfWork(value.getDefiningOp())) {
+    Value part = from == stage ? sums.lookup(value) : Value();
+    for (int64_t message : staged.messages.of(value, kOnce))
+      if (const Message &sent = staged.messages.all()[message]; sent.from == from && sent.to == stage)
+        part = receive(sent);
+    if (!part)
+      return value.getDefiningOp()->emitOpError()
+             << "has no part from stage " << from << " on stage " << stage << ", after all micro-batches";
+    sum = sum ? add(value, sum, part) : part;
+  }
+  return once[value] = sum;
 }
 
 /// A result of the step.
@@ -361,8 +381,14 @@ void StageBuilder::addUp(Value value, int64_t microBatch, Value part) {
     sum = part;
     return;
   }
-  sum = nn::AddOp::create(b, value.getLoc(), sum, part);
-  setLayout(sum.getDefiningOp(), dist::getLayout(value));
+  sum = add(value, sum, part);
+}
+
+/// A sum of parts of a value, in its layout.
+Value StageBuilder::add(Value value, Value sum, Value part) {
+  Value added = nn::AddOp::create(b, value.getLoc(), sum, part);
+  setLayout(added.getDefiningOp(), dist::getLayout(value));
+  return added;
 }
 
 //===----------------------------------------------------------------------===//
@@ -380,8 +406,8 @@ void StageBuilder::send(Value value, int64_t microBatch, Value part) {
 }
 
 Value StageBuilder::receive(const Message &message) {
-  RankedTensorType type =
-      message.microBatch < 0 ? typeOf(message.value) : partType(message.value, message.microBatch);
+  bool isOfMicroBatch = message.microBatch >= 0 && message.microBatch < staged.order.microBatches;
+  RankedTensorType type = isOfMicroBatch ? partType(message.value, message.microBatch) : typeOf(message.value);
   auto received = dist::ReceiveOp::create(
       b, message.value.getLoc(), type, step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr),
       b.getStrArrayAttr({dist::kPipelineAxis}), b.getI64IntegerAttr(message.from), b.getI64IntegerAttr(message.tag));

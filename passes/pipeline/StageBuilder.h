@@ -25,20 +25,24 @@ public:
       : b(builder), staged(staged), classes(staged.classes), step(staged.classes.step), stage(stage),
         perMicroBatch(staged.order.microBatches) {}
 
+  virtual ~StageBuilder() = default;
+
   /// At the builder's place.
   mlir::FailureOr<nn::StepOp> build(llvm::StringRef name);
 
-private:
+protected:
   static constexpr int64_t kOnce = -1;
 
   nn::StepOp createStep(llvm::StringRef name);
-  mlir::LogicalResult buildTask(int64_t index);
-  mlir::LogicalResult buildAfter();
-  mlir::LogicalResult buildReturn();
+  virtual mlir::LogicalResult buildTask(int64_t index);
+  virtual mlir::LogicalResult buildAfter();
+  virtual mlir::LogicalResult buildReturn();
   void markTask(char kind, int64_t microBatch, int64_t chunk);
 
   mlir::FailureOr<mlir::Value> get(mlir::Value value, int64_t microBatch);
-  mlir::FailureOr<mlir::Value> getOnce(mlir::Value value);
+  virtual mlir::FailureOr<mlir::Value> getOnce(mlir::Value value);
+  mlir::FailureOr<mlir::Value> getAfter(mlir::Value value);
+  mlir::FailureOr<mlir::Value> getSum(mlir::Value value);
   mlir::FailureOr<mlir::Value> getWhole(mlir::Value value);
   mlir::Value inputPart(mlir::BlockArgument input, int64_t microBatch);
   mlir::LogicalResult buildOnce(mlir::Operation *op);
@@ -47,7 +51,8 @@ private:
                                             llvm::SmallVector<mlir::Value> operands);
   void replaceStarts(mlir::Operation *before, int64_t microBatch);
   mlir::Value scale(mlir::Value value, mlir::Value like, double by);
-  void addUp(mlir::Value value, int64_t microBatch, mlir::Value part);
+  mlir::Value add(mlir::Value value, mlir::Value sum, mlir::Value part);
+  virtual void addUp(mlir::Value value, int64_t microBatch, mlir::Value part);
   void send(mlir::Value value, int64_t microBatch, mlir::Value part);
   mlir::Value receive(const Message &message);
   void wait(const Message &message);

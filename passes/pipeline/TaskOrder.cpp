@@ -1,6 +1,8 @@
 //===- TaskOrder.cpp - what each stage does, in order ---------------------===//
 
 #include "passes/pipeline/TaskOrder.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
@@ -15,29 +17,88 @@ template <typename... Args> static Error error(const char *format, const Args &.
 static Expected<StageTask> parseTask(StringRef word, int64_t stage) {
   StageTask task{word.front(), 0, stage};
   auto [microBatch, chunk] = word.drop_front().split('.');
-  bool isTask = StringRef("FBIW").contains(task.kind) && !microBatch.getAsInteger(10, task.microBatch) &&
+  bool isTask = StringRef("FBIWU").contains(task.kind) && !microBatch.getAsInteger(10, task.microBatch) &&
                 task.microBatch >= 0 &&
                 (chunk.empty() || (!chunk.getAsInteger(10, task.chunk) && task.chunk >= 0));
   if (!isTask)
-    return error("'%s' is no task of a schedule: expected F, B, I or W and a micro-batch, as in F0 or B2.1",
+    return error("'%s' is no task of a schedule: expected F, B, I, W or U and a micro-batch, as in F0 or B2.1",
                  word.str().c_str());
   return task;
 }
 
-/// Every chunk is on one stage and runs every micro-batch forward once, and backward once or not at all.
-static Error checkOrder(const TaskOrder &order, size_t chunks) {
-  std::map<std::pair<int64_t, int64_t>, std::string> ran;
+using Ran = std::map<std::pair<int64_t, int64_t>, std::string>; // kinds of tasks, per chunk and micro-batch
+
+static Ran kindsOf(const TaskOrder &order) {
+  Ran ran;
   for (const auto &stage : order.stages)
     for (const StageTask &task : stage)
       ran[{task.chunk, task.microBatch}] += task.kind;
-  for (size_t chunk = 0; chunk < chunks; ++chunk)
+  return ran;
+}
+
+/// A micro-batch is of the copy of the first chunk that runs it.
+static void findCopies(TaskOrder &order, const Ran &ran) {
+  auto chunks = static_cast<int64_t>(order.stageOf.size());
+  auto ofModel = count_if(seq<int64_t>(chunks), [&](int64_t chunk) { return ran.count({chunk, 0}) > 0; });
+  if (ofModel == 0 || ofModel == chunks || chunks % ofModel != 0)
+    return;
+  for (int64_t i = 0; i < order.microBatches; ++i) {
+    int64_t first = 0;
+    while (first + 1 < chunks && !ran.count({first, i}))
+      ++first;
+    order.copyOf.push_back(first / ofModel);
+  }
+}
+
+/// Of a chunk of a stream, the updates before each forward; those come in the order of the micro-batches.
+static Expected<std::vector<int64_t>> findVersions(const TaskOrder &order, int64_t chunk) {
+  std::vector<int64_t> versions(order.microBatches, 0);
+  int64_t updates = 0;
+  for (const StageTask &task : order.stages[order.stageOf[chunk]]) {
+    if (task.chunk != chunk)
+      continue;
+    if (task.kind == 'F')
+      versions[task.microBatch] = updates;
+    if (task.kind == 'U' && task.microBatch != updates++)
+      return error("chunk %lld is updated with micro-batch %lld as the %lldth, expected them in order",
+                   static_cast<long long>(chunk), static_cast<long long>(task.microBatch),
+                   static_cast<long long>(updates));
+  }
+  return versions;
+}
+
+/// Every chunk runs every micro-batch of its copy forward once, and backward once or not at all.
+static Error checkOrder(const TaskOrder &order, const Ran &ran) {
+  auto chunks = static_cast<int64_t>(order.stageOf.size());
+  bool updates = llvm::any_of(ran, [](const auto &entry) { return StringRef(entry.second).contains('U'); });
+  for (int64_t chunk = 0; chunk < chunks; ++chunk)
     for (int64_t i = 0; i < order.microBatches; ++i) {
-      const std::string &kinds = ran[{chunk, i}];
-      if (kinds != "F" && kinds != "FB" && kinds != "FIW")
-        return error("micro-batch %lld runs on chunk %lld as '%s', expected a forward and then a backward",
-                     static_cast<long long>(i), static_cast<long long>(chunk), kinds.c_str());
+      auto found = ran.find({chunk, i});
+      std::string kinds = found == ran.end() ? "" : found->second;
+      bool isOfCopy = order.copyFor(chunk % order.chunkCount(), i) == chunk;
+      bool isWhole = updates ? kinds == "FBU" : kinds == "F" || kinds == "FB" || kinds == "FIW";
+      if (isOfCopy ? !isWhole : !kinds.empty())
+        return error("micro-batch %lld runs on chunk %lld as '%s', expected a forward and then a backward%s",
+                     static_cast<long long>(i), static_cast<long long>(chunk), kinds.c_str(),
+                     updates ? " and its update" : "");
     }
   return Error::success();
+}
+
+int64_t TaskOrder::copies() const {
+  return copyOf.empty() ? 1 : *std::max_element(copyOf.begin(), copyOf.end()) + 1;
+}
+
+int64_t TaskOrder::copyFor(int64_t chunk, int64_t microBatch) const {
+  return copyOf.empty() ? chunk : copyOf[microBatch] * chunkCount() + chunk;
+}
+
+std::vector<int64_t> TaskOrder::stagesOf(int64_t chunk) const {
+  std::vector<int64_t> stages;
+  for (int64_t copy = 0; copy < copies(); ++copy)
+    if (int64_t stage = stageOf[copy * chunkCount() + chunk]; !is_contained(stages, stage))
+      stages.push_back(stage);
+  return stages;
 }
 
 Expected<TaskOrder> pdc::passes::parseTaskOrder(StringRef text) {
@@ -62,27 +123,45 @@ Expected<TaskOrder> pdc::passes::parseTaskOrder(StringRef text) {
     }
   }
   for (auto [chunk, stage] : stageOf) {
-    if (chunk != order.chunkCount())
-      return error("chunk %lld is on no stage", static_cast<long long>(order.chunkCount()));
+    if (chunk != static_cast<int64_t>(order.stageOf.size()))
+      return error("chunk %zu is on no stage", order.stageOf.size());
     order.stageOf.push_back(stage);
   }
   if (order.stageOf.empty())
     return error("the schedule has no tasks");
-  if (Error bad = checkOrder(order, order.stageOf.size()))
+  Ran ran = kindsOf(order);
+  findCopies(order, ran);
+  if (Error bad = checkOrder(order, ran))
     return bad;
+  if (StringRef(ran[{0, 0}]).contains('U'))
+    for (int64_t chunk = 0; chunk < static_cast<int64_t>(order.stageOf.size()); ++chunk) {
+      Expected<std::vector<int64_t>> versions = findVersions(order, chunk);
+      if (!versions)
+        return versions.takeError();
+      order.versions.push_back(*versions);
+    }
   return order;
 }
 
 TaskOrder TaskOrder::forwardOnly() const {
-  TaskOrder forward = *this;
+  TaskOrder forward = withoutUpdates();
   for (auto &stage : forward.stages)
     erase_if(stage, [](const StageTask &task) { return task.kind != 'F'; });
   return forward;
 }
 
+TaskOrder TaskOrder::withoutUpdates() const {
+  TaskOrder without = *this;
+  without.versions.clear();
+  for (auto &stage : without.stages)
+    erase_if(stage, [](const StageTask &task) { return task.kind == 'U'; });
+  return without;
+}
+
 TaskOrder TaskOrder::wholeBatch() const {
-  TaskOrder whole{1, std::vector<std::vector<StageTask>>(stages.size()), stageOf};
-  for (auto [chunk, stage] : enumerate(stageOf))
+  TaskOrder whole{1, std::vector<std::vector<StageTask>>(stages.size()), stageOf, {}, {}};
+  whole.stageOf.resize(chunkCount());
+  for (auto [chunk, stage] : enumerate(whole.stageOf))
     whole.stages[stage].push_back({'F', 0, static_cast<int64_t>(chunk)});
   return whole;
 }

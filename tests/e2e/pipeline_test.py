@@ -82,6 +82,36 @@ class Pipeline(EndToEndTest):
         self.assertEqual(outputs[0][0], outputs[1][0])
         self.assertLess(largest_difference(outputs[0][1], outputs[1][1]), 1e-4)
 
+    def assert_resumes_bit_for_bit(self, executable, ranks):
+        self.train(executable, ranks, 4, "--checkpoint=whole", "--every=4")
+        self.train(executable, ranks, 2, "--checkpoint=parts", "--every=2")
+        self.train(executable, ranks, 4, "--checkpoint=parts", "--every=2", "--resume")
+        for file in ("model.safetensors", "optimizer.safetensors"):
+            self.assertEqual(*(read(self.path(f"{name}/step-00000004/{file}")) for name in ("whole", "parts")), file)
+
+    def test_copies_of_the_model_lose_as_one_rank_does_and_resume(self):
+        executable = self.executable("bytes", 2, BATCH, "--parallel=bidirectional", "--micro-batches=4", ADAM)
+        self.assert_like_one_rank(executable, 2)
+        self.succeed(executable, 2, "verify", "--steps=2")
+        self.assert_resumes_bit_for_bit(executable, 2)
+
+    def test_a_message_driven_order_loses_as_one_rank_does(self):
+        executable = self.executable("bytes", 2, BATCH, "--parallel=pipeline=2", "--micro-batches=3",
+                                     "--schedule=message-driven:in-flight=1", ADAM)
+        self.assert_like_one_rank(executable, 2)
+        self.assertIn("Schedule message-driven:in-flight=1: 3 micro-batches", run([PDC, "plan", executable]).out)
+
+    def test_a_stream_learns_and_resumes(self):
+        executable = self.executable("bytes", 2, BATCH, "--parallel=pipedream", "--micro-batches=3", ADAM)
+        self.train(executable, 2, 12, "--log=many")
+        found = losses(self.path("many"))
+        self.assertLess(found[-1], found[0] - 0.5, found)
+        self.succeed(executable, 2, "verify", "--steps=2")
+        self.assert_resumes_bit_for_bit(executable, 2)
+        # What the last step left is the same version on every rank: one rank goes on with it.
+        self.train(self.one_rank(), 1, 5, "--checkpoint=parts", "--every=1", "--resume")
+        self.assertIn("Schedule pipedream: 3 micro-batches", run([PDC, "plan", executable]).out)
+
     def test_verify_and_bench(self):
         self.succeed(self.two_stages(), 2, "verify", "--steps=2")
         self.succeed(self.executable("resnet_tiny", 2, 8, "--parallel=gpipe", "--micro-batches=3"), 2, "verify", "--steps=2")

@@ -24,11 +24,6 @@ class CompilerRefuses(EndToEndTest):
 
     def test_what_is_to_come(self):
         self.refuse_model("--batch=4", "--backend=cuda", says=["--backend=cuda", "not supported yet"])
-        self.refuse_model("--batch=4", "--ranks=2", "--parallel=pipedream", says="not supported yet")
-        for schedule in ("pipedream", "bidirectional"):
-            with self.subTest(schedule=schedule):
-                self.refuse_model("--batch=4", "--ranks=2", "--parallel=pipeline=2", f"--schedule={schedule}",
-                                  says=[f"--schedule={schedule}", "not supported yet"])
 
     def test_pipelines(self):
         two = "--parallel=pipeline=2"
@@ -37,6 +32,9 @@ class CompilerRefuses(EndToEndTest):
                               ([two, "--schedule=spiral"], "there is no schedule 'spiral'; there are gpipe, 1f1b"),
                               ([two, "--schedule=interleaved", "--micro-batches=3"], "multiple of"),
                               ([two, "--schedule=interleaved:chunks=0"], "chunks=N"),
+                              ([two, "--schedule=bidirectional", "--micro-batches=3"], "half for each direction; not 2 and 3"),
+                              ([two, "--schedule=pipedream:flush"], "expected vertical-sync after the colon"),
+                              ([two, "--schedule=pipedream", "--clip-norm=1"], "goes into the update of"),
                               ([two, "--plan-out=p.mlir"], "--plan-out"),
                               (["--parallel=pipeline=3"], ["pipeline=3", "--ranks=2"])):
             with self.subTest(options=options):

@@ -74,14 +74,18 @@ Tensor AsDoubles(const exec::BufferView& view) {
 }
 
 // The stream's values for this rank's part of the field, as floats in [0, 1) or normal.
-std::vector<float> StreamPart(const program::Buffer& buffer, const std::string& name, bool normal, uint64_t seed) {
+std::vector<float> StreamPart(const program::Buffer& buffer, const std::string& name, bool normal, const Job& job) {
   train::Distribution distribution;
   distribution.kind = normal ? program::InitializerKind::kNormal : program::InitializerKind::kUniform;
   distribution.b = 1;
-  train::Shape local = train::LocalShape(buffer);
+  train::Shape local = train::LocalShape(buffer), global = train::GlobalShape(buffer), start = train::LocalStart(buffer);
+  if (job.whole_batch > 0) {
+    global[0] = job.whole_batch;
+    start[0] += job.first_row;
+  }
   std::vector<float> values(train::ElementCount(local));
-  auto status = train::FillInitialValues(distribution, seed, name, train::GlobalShape(buffer), train::LocalStart(buffer),
-                                         local, ElementType::kF32, reinterpret_cast<std::byte*>(values.data()));
+  auto status = train::FillInitialValues(distribution, job.data_seed, name, global, start, local, ElementType::kF32,
+                                         reinterpret_cast<std::byte*>(values.data()));
   return status.ok() ? values : std::vector<float>();
 }
 
@@ -91,13 +95,13 @@ void FillField(const Job& job, int step, const exec::BufferView& view) {
   Field field = found == job.fields.end() ? Field() : found->second;
   std::string suffix = "." + std::to_string(step);
   std::vector<float> values =
-      StreamPart(*view.description, "golden." + name + suffix, field.kind == Field::Kind::kNormal, job.data_seed);
+      StreamPart(*view.description, "golden." + name + suffix, field.kind == Field::Kind::kNormal, job);
   if (field.kind == Field::Kind::kNormal) {
     std::memcpy(view.data, values.data(), values.size() * sizeof(float));
     return;
   }
   std::vector<float> masked;
-  if (field.masked_below >= 0) masked = StreamPart(*view.description, "golden.masked" + suffix, false, job.data_seed);
+  if (field.masked_below >= 0) masked = StreamPart(*view.description, "golden.masked" + suffix, false, job);
   auto* ids = reinterpret_cast<int32_t*>(view.data);
   for (size_t i = 0; i < values.size(); ++i) {
     ids[i] = static_cast<int32_t>(std::floor(static_cast<double>(values[i]) * static_cast<double>(field.count)));
@@ -175,6 +179,8 @@ void Join(std::vector<Result> of_ranks, Result& result) {
       result.gradients[i].insert(of_rank.gradients[i].begin(), of_rank.gradients[i].end());
     result.losses_of_ranks.push_back(of_rank.losses);
     result.arena_bytes_of_ranks.push_back(of_rank.arena_bytes);
+    std::set<std::string>& names = result.parameters_of_ranks.emplace_back();
+    for (const auto& [name, value] : of_rank.parameters) names.insert(name);
   }
 }
 
@@ -211,6 +217,68 @@ Result RunJob(const Job& job) {
   for (std::thread& thread : threads) thread.join();
   Join(std::move(of_ranks), result);
   return result;
+}
+
+struct GradientStep::Impl {
+  std::string payload;
+  std::vector<std::unique_ptr<comm::Communicator>> world;
+  std::unique_ptr<device::Device> device;
+  std::unique_ptr<exec::Session> session;
+
+  absl::Status Open() {
+    auto made = comm::CreateInProcessWorld(1);
+    if (!made.ok()) return made.status();
+    world = std::move(*made);
+    device = device::CreateCpuDevice(1);
+    auto opened = exec::Session::Create(payload, *device, *world[0], exec::SessionOptions());
+    if (!opened.ok()) return opened.status();
+    session = std::move(*opened);
+    for (const exec::BufferView& view : session->buffers(Mode::kTrain, BufferKind::kState)) {
+      absl::Status status = train::InitializeBuffer(*view.description, 0, view.data);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+  std::vector<exec::BufferView> parameters() { return session->buffers(Mode::kTrain, BufferKind::kParameter); }
+};
+
+GradientStep::GradientStep(const Job& job) : job_(job), impl_(std::make_unique<Impl>()) {
+  Compilation compiled = Compile(job);
+  error_ = compiled.error;
+  impl_->payload = std::move(compiled.payload);
+  if (!impl_->payload.empty()) error_ = std::string(impl_->Open().message());
+}
+
+GradientStep::~GradientStep() = default;
+
+std::map<std::string, Tensor> GradientStep::InitialParameters() {
+  std::map<std::string, Tensor> parameters;
+  for (const exec::BufferView& view : impl_->parameters()) {
+    absl::Status status = train::InitializeBuffer(*view.description, job_.parameter_seed, view.data);
+    if (!status.ok()) error_ = std::string(status.message());
+    parameters[train::NameOf(*view.description)] = AsDoubles(view);
+  }
+  return parameters;
+}
+
+size_t GradientStep::RankOf(const std::string& parameter) {
+  for (const exec::BufferView& view : impl_->parameters())
+    if (train::NameOf(*view.description) == parameter) return train::LocalShape(*view.description).size();
+  return 0;
+}
+
+GradientStep::Outcome GradientStep::Run(const std::map<std::string, Tensor>& parameters, int step, int64_t first_row) {
+  for (const exec::BufferView& view : impl_->parameters()) {
+    const Tensor& values = parameters.at(train::NameOf(*view.description));
+    for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<float*>(view.data)[i] = static_cast<float>(values[i]);
+  }
+  job_.first_row = first_row;
+  absl::Status status = RunMode(job_, step, *impl_->session, Mode::kGradient);
+  if (!status.ok()) error_ = std::string(status.message());
+  Outcome outcome{Loss(*impl_->session, Mode::kGradient), {}};
+  for (const exec::BufferView& view : impl_->session->buffers(Mode::kGradient, BufferKind::kOutput))
+    if (view.description->parameter()) outcome.gradients[train::NameOf(*view.description)] = AsDoubles(view);
+  return outcome;
 }
 
 double RelativeDifference(const Tensor& a, const Tensor& b) {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,7 @@ struct Job {
   std::map<std::string, Field> fields;  // by the name of the model's argument; normal where not named
   pipeline::CompileOptions options;     // batch, ranks, cluster and parallel are set from the above
   bool gradients = false;               // also run the gradient program before each step
+  int64_t whole_batch = 0, first_row = 0;  // the batch is some rows of a larger one; 0: it is not
   // Writes a plan (a mesh of `ranks` ranks and layouts) into the module's steps; an error, or nothing. Empty: the batch
   // is split.
   std::function<std::string(mlir::ModuleOp)> plan;
@@ -53,9 +56,33 @@ struct Result {
   int64_t arena_bytes = 0;                             // of rank 0
   std::vector<std::vector<double>> losses_of_ranks;    // per rank and step
   std::vector<int64_t> arena_bytes_of_ranks;
+  std::vector<std::set<std::string>> parameters_of_ranks;  // which each has
 };
 
 Result RunJob(const Job& job);
+
+// The gradient program of a job of one rank, for parameters that the caller chooses.
+class GradientStep {
+ public:
+  explicit GradientStep(const Job& job);
+  ~GradientStep();
+
+  const std::string& error() const { return error_; }  // empty when all went well
+  std::map<std::string, Tensor> InitialParameters();
+  size_t RankOf(const std::string& parameter);
+  struct Outcome {
+    double loss = 0;
+    std::map<std::string, Tensor> gradients;
+  };
+  // Of the samples of a step's batch from `first_row` on.
+  Outcome Run(const std::map<std::string, Tensor>& parameters, int step, int64_t first_row);
+
+ private:
+  struct Impl;
+  Job job_;
+  std::string error_;
+  std::unique_ptr<Impl> impl_;
+};
 
 // The payload of the job's executable, or why there is none.
 struct Compilation {

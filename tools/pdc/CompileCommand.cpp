@@ -292,7 +292,7 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
           "--parallel", a.parallel,
           "How to split the work: auto (searched), data, zero1, zero2, zero3, tensor, or a list such as "
           "data=2,tensor=4,zero=1, whose layouts are searched within that; pipeline=P cuts the model into P "
-          "stages; gpipe, 1f1b, interleaved, zb: a pipeline over all ranks in that schedule")
+          "stages; gpipe, 1f1b, interleaved, zb, bidirectional, pipedream: a pipeline over all ranks in that schedule")
       ->capture_default_str();
   planning
       ->add_option("--micro-batches", a.microBatches,
@@ -301,7 +301,8 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
       ->check(base::Between(1, 65536));
   planning->add_option("--schedule", o.schedule,
                        "In which order a pipeline's stages run micro-batches: gpipe, 1f1b (default), "
-                       "interleaved[:chunks=N], zb (zb-h1), zb-h2");
+                       "interleaved[:chunks=N], zb (zb-h1), zb-h2, bidirectional, message-driven[:in-flight=N], "
+                       "and without a flush pipedream[:vertical-sync], which updates after each micro-batch");
   planning->add_option(
       "--layout", a.layout,
       "Layout rules dim:axis,...: named dimensions are split over these axes (data, tensor), the rest "

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <random>
 
 using namespace pdc::simulate;
 using namespace pdc::schedule;
@@ -185,6 +186,28 @@ TEST(MessageDriven, NeverHoldsMoreThanItsBoundAndRunsEverything) {
     before = step.seconds;
   }
   EXPECT_THROW(simulateMessageDriven(times, 8, 0), ScheduleError);
+}
+
+TEST(MessageDriven, ItsOrderIsASchedule) {
+  std::vector<ChunkTimes> times(3, {1, 0.5, 0.5});
+  times[2] = {2, 1, 1};
+  EXPECT_EQ(toString(messageDriven(times, 4, 3)), "F0 F1 F2 B0 F3 B1 B2 B3\n"
+                                                  "F0 F1 F2 B0 F3 B1 B2 B3\n"
+                                                  "F0 B0 F1 B1 F2 B2 F3 B3\n");
+}
+
+TEST(MessageDriven, ItsOrderTakesAsLongAsTheSimulation) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> any(0.1, 2);
+  for (int trial = 0; trial < 100; ++trial) {
+    std::vector<ChunkTimes> times(1 + trial % 5);
+    for (ChunkTimes &chunk : times)
+      chunk = {any(random), any(random), any(random), 0, any(random) / 4, any(random) / 4};
+    int m = 1 + trial % 7, bound = 1 + trial % 4;
+    Schedule order = messageDriven(times, m, bound);
+    EXPECT_EQ(verifySchedule(order), "");
+    EXPECT_NEAR(simulate(makePrograms(order, times)).seconds, simulateMessageDriven(times, m, bound).seconds, 1e-9);
+  }
 }
 
 TEST(ChromeTrace, IsWhatWasSimulated) {

@@ -33,6 +33,20 @@ TEST(TaskOrder, ChunksFollowADot) {
   EXPECT_EQ(order.stages[1][2], (StageTask{'I', 0, 3}));
 }
 
+TEST(TaskOrder, ChunksBeyondTheModelAreCopiesOfIt) {
+  TaskOrder order = read("F0 F1.3 B1.3 B0; F1.2 F0 B0 B1.2");
+  EXPECT_EQ(order.copies(), 2);
+  EXPECT_EQ(order.chunkCount(), 2);
+  EXPECT_EQ(order.copyOf, (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(order.copyFor(1, 1), 3);
+  EXPECT_EQ(order.stagesOf(0), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(order.stageFor(0, 0), 0);
+  EXPECT_EQ(order.stageFor(0, 1), 1);
+  EXPECT_EQ(order.wholeBatch().copies(), 1);
+  EXPECT_EQ(order.wholeBatch().stages[1], (std::vector<StageTask>{{'F', 0, 1}}));
+  EXPECT_EQ(read("F0 F1 B0 B1").copies(), 1);
+}
+
 TEST(TaskOrder, EvaluationRunsTheForwardTasksAndInferenceTheWholeBatch) {
   TaskOrder order = read("F0 F1 B0 B1 F0.1 F1.1 B0.1 B1.1");
   EXPECT_EQ(order.forwardOnly().stages[0].size(), 4u);
@@ -47,6 +61,10 @@ TEST(TaskOrder, WhatIsNoScheduleIsRefused) {
   EXPECT_NE(errorOf("F0 B0 F0.2 B0.2").find("chunk 1 is on no stage"), std::string::npos);
   EXPECT_NE(errorOf("F0 B0\nF0.0 B0.0").find("chunk 0 is on stages 0 and 1"), std::string::npos);
   EXPECT_NE(errorOf("F0 B0 B0").find("runs on chunk 0 as 'FBB'"), std::string::npos);
+  EXPECT_NE(errorOf("F0 B0 F1.3 B1.3; F0 B0").find("chunk 2 is on no stage"), std::string::npos);
+  EXPECT_NE(errorOf("F0 B0 F1.2 B1.2; F0 B0").find("micro-batch 1 runs on chunk 0 as ''"), std::string::npos);
+  EXPECT_NE(errorOf("F0 B0 F1.3 B1.3; F0 B0 F1.2 B1.2 F1 B1").find("micro-batch 1 runs on chunk 0 as ''"),
+            std::string::npos);
   EXPECT_NE(errorOf("B0 F0").find("runs on chunk 0 as 'BF'"), std::string::npos);
 }
 

@@ -1,0 +1,196 @@
+//===- StreamBuilder.cpp - the step of one stage without a flush ----------===//
+
+#include "passes/pipeline/StreamBuilder.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::passes;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+StreamBuilder::StreamBuilder(OpBuilder &builder, const StagedStep &staged, int64_t stage)
+    : StageBuilder(builder, staged, stage), sumsOf(staged.order.microBatches) {
+  perMicroBatch.resize(2 * staged.order.microBatches); // the second half: what came for the updates
+  findPostponed();
+}
+
+void StreamBuilder::findPostponed() {
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    if (classes.of(&op) != OpClass::After || !staged.stages.stagesOf(&op).count(stage))
+      continue;
+    if (llvm::any_of(op.getOperands(), [&](Value operand) {
+          Operation *made = operand.getDefiningOp();
+          return made && ((classes.isWork(made) && staged.stages.homeOf(operand) != stage) ||
+                          postponed.contains(made));
+        }))
+      postponed.insert(&op);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+LogicalResult StreamBuilder::buildTask(int64_t index) {
+  const StageTask &task = staged.order.stages[stage][index];
+  now = {task.microBatch, task.kind == 'U'};
+  if (failed(StageBuilder::buildTask(index)))
+    return failure();
+  if (!now.updates)
+    return success();
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (classes.of(&op) == OpClass::After && staged.stages.stagesOf(&op).count(stage) && !postponed.contains(&op))
+      for (Value result : op.getResults())
+        if (failed(getOnce(result)))
+          return failure();
+  return success();
+}
+
+/// What is told of the step, and the updates that nobody needed yet.
+LogicalResult StreamBuilder::buildAfter() {
+  markTask('U', staged.order.microBatches - 1, 0);
+  for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands())
+    if (staged.stages.isReported(operand.getOperandNumber()) && staged.stages.homeOf(operand.get()) == stage &&
+        !once.contains(operand.get()) && failed(buildAverage(operand.get())))
+      return failure();
+  return success();
+}
+
+/// Over the mini-batches, each with the weight of its samples.
+LogicalResult StreamBuilder::buildAverage(Value value) {
+  Value average;
+  for (int64_t i = 0; i < staged.order.microBatches; ++i) {
+    now = {i, true};
+    FailureOr<Value> one = getOnce(value);
+    if (failed(one))
+      return failure();
+    Value part = scale(*one, value, static_cast<double>(samplesOf(i)) / typeOf(batchInput()).getDimSize(0));
+    average = average ? add(value, average, part) : part;
+  }
+  once[value] = average;
+  send(value, kOnce, average);
+  return success();
+}
+
+LogicalResult StreamBuilder::buildReturn() {
+  SmallVector<Value> results;
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    if (!staged.stages.returns(stage, index))
+      continue;
+    FailureOr<Value> result = once.lookup(operand.get());
+    if (BlockArgument argument = staged.stages.argumentOf(index))
+      // In order, so that each finds the one before.
+      for (int64_t version = 1; version <= staged.order.microBatches && succeeded(result); ++version)
+        result = getVersion(argument, version);
+    else if (!*result)
+      result = getAfter(operand.get());
+    if (failed(result))
+      return failure();
+    results.push_back(*result);
+  }
+  nn::ReturnOp::create(b, terminator->getLoc(), results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+FailureOr<Value> StreamBuilder::getOnce(Value value) {
+  if (Value found = known[now].lookup(value))
+    return found;
+  FailureOr<Value> got = getNow(value);
+  if (succeeded(got))
+    known[now][value] = *got;
+  return got;
+}
+
+FailureOr<Value> StreamBuilder::getNow(Value value) {
+  Operation *made = value.getDefiningOp();
+  if (!made)
+    return getArgument(cast<BlockArgument>(value));
+  OpClass is = classes.of(made);
+  if (is == OpClass::Once || is == OpClass::After) {
+    if (failed(buildNow(made)))
+      return failure();
+    return known[now].lookup(value);
+  }
+  if (is == OpClass::Free && !sumsOf[now.miniBatch].contains(value) && failed(buildPart(made, now.miniBatch)))
+    return failure();
+  if (Value sum = sumsOf[now.miniBatch].lookup(value))
+    return sum;
+  if (Value received = perMicroBatch[staged.order.microBatches + now.miniBatch].lookup(value))
+    return received;
+  for (int64_t message : staged.messages.of(value, staged.order.microBatches + now.miniBatch))
+    if (const Message &sent = staged.messages.all()[message]; sent.to == stage)
+      return receive(sent);
+  return made->emitOpError() << "of mini-batch " << now.miniBatch << " is not there when stage " << stage
+                             << " updates with it";
+}
+
+FailureOr<Value> StreamBuilder::getArgument(BlockArgument argument) {
+  if (staged.stages.resultOf(argument))
+    return getVersion(argument,
+                      now.updates ? now.miniBatch : staged.stages.versionOf(argument, now.miniBatch));
+  auto role = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
+  if (role && role.getValue() == "step")
+    return countUpdates(argument);
+  return StageBuilder::getOnce(argument);
+}
+
+/// What persists, after so many updates of this step.
+FailureOr<Value> StreamBuilder::getVersion(BlockArgument argument, int64_t version) {
+  if (version == 0)
+    return StageBuilder::getOnce(argument);
+  Moment before = std::exchange(now, {version - 1, true});
+  FailureOr<Value> updated = getOnce(staged.stages.resultOf(argument));
+  now = before;
+  return updated;
+}
+
+/// The updates since training began, with this one: a step has as many as it has mini-batches.
+Value StreamBuilder::countUpdates(BlockArgument argument) {
+  int64_t updates = staged.order.microBatches;
+  Value steps = once.lookup(argument);
+  if (updates == 1)
+    return steps;
+  auto constant = [&](int64_t number) -> Value {
+    return nn::ConstantOp::create(b, argument.getLoc(), typeOf(argument), static_cast<double>(number));
+  };
+  Value scaled = nn::MulOp::create(b, argument.getLoc(), steps, constant(updates));
+  return nn::AddOp::create(b, argument.getLoc(), scaled, constant(now.miniBatch + 1 - updates));
+}
+
+/// Once for the same operands: versions that several mini-batches share are not computed twice.
+LogicalResult StreamBuilder::buildNow(Operation *op) {
+  IRMapping mapping;
+  std::vector<void *> operands;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Value> value = getOnce(operand);
+    if (failed(value))
+      return failure();
+    mapping.map(operand, *value);
+    operands.push_back(value->getAsOpaquePointer());
+  }
+  // Constants are cheap, and would live long.
+  Operation *fresh = nullptr;
+  Operation *&one = op->getNumOperands() == 0 ? fresh : built[{op, operands}];
+  if (!one)
+    one = b.clone(*op, mapping);
+  for (auto [result, value] : llvm::zip(op->getResults(), one->getResults()))
+    known[now][result] = value;
+  return success();
+}
+
+/// A mean of the batch is a sum times one over the batch's size: of a mini-batch, that much more of its sum.
+void StreamBuilder::addUp(Value value, int64_t miniBatch, Value part) {
+  if (!classes.isSummed(value) && !classes.isAccumulated(value))
+    return;
+  if (classes.isAccumulated(value))
+    part = scale(part, value, static_cast<double>(typeOf(batchInput()).getDimSize(0)) / samplesOf(miniBatch));
+  sumsOf[miniBatch][value] = part;
+  send(value, staged.order.microBatches + miniBatch, part);
+}

@@ -1,0 +1,164 @@
+// PipeDream: training without a flush gives what the delayed gradients of one device give. The reference runs the gradient
+// program of a mini-batch on one device, with the parameters of the versions that docs/pipelines.md tells, and updates them
+// by the optimizers' formulas, which stand here a second time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/numerics/harness.h"
+
+namespace pdc::numerics {
+namespace {
+
+struct Case {
+  std::string model;
+  std::string optimizer;
+  int stages, mini_batches;
+  bool vertical_sync = false;
+  int data = 1, tensor = 1;
+  int ranks() const { return stages * data * tensor; }
+};
+
+std::string NameOf(const Case& c) {
+  return c.model + "_" + c.optimizer + "_p" + std::to_string(c.stages) + "_m" + std::to_string(c.mini_batches) + "_d" +
+         std::to_string(c.data) + "_t" + std::to_string(c.tensor) + (c.vertical_sync ? "_synced" : "");
+}
+
+constexpr int64_t kSamples = 2;  // of a mini-batch
+constexpr int kSteps = 3;
+constexpr double kDecay = 0.01;
+
+Job JobOf(const Case& c) {
+  using Kind = Field::Kind;
+  Job job;
+  job.model = "models/" + c.model + ".mlir";
+  job.ranks = c.ranks();
+  job.steps = kSteps;
+  job.batch = kSamples * c.mini_batches;
+  job.parallel = "data=" + std::to_string(c.data) + ",tensor=" + std::to_string(c.tensor) +
+                 ",pipeline=" + std::to_string(c.stages);
+  job.options.microBatches = c.mini_batches;
+  job.options.kernelOptimization = 1;
+  job.options.schedule = c.vertical_sync ? "pipedream:vertical-sync" : "pipedream";
+  job.options.optimizer = c.optimizer;
+  job.options.optimizerSettings = {"weight_decay=" + std::to_string(kDecay)};
+  job.learning_rate = c.optimizer == "sgd" ? 0.05 : 2e-3;
+  if (c.model == "gpt_tiny")
+    job.fields = {{"tokens", {Kind::kIds, 256}}, {"labels", {Kind::kIds, 256, 0.5}}};
+  else
+    job.fields = {{"label", {Kind::kIds, 10}}};
+  return job;
+}
+
+Job OneDevice(const Case& c) {
+  Job job = JobOf(c);
+  job.ranks = 1;
+  job.parallel = "data";
+  job.options.microBatches = 1;
+  job.options.schedule = "";
+  job.whole_batch = job.batch;
+  job.batch = kSamples;
+  return job;
+}
+
+using Parameters = std::map<std::string, Tensor>;
+
+// sgd or adamw, update t.
+void Update(const Case& c, double rate, bool decays, int64_t t, const Tensor& gradient, Tensor& m, Tensor& v, Tensor& p) {
+  m.resize(p.size());
+  v.resize(p.size());
+  for (size_t i = 0; i < p.size(); ++i) {
+    double direction = gradient[i];
+    if (c.optimizer == "adamw") {
+      m[i] = 0.9 * m[i] + 0.1 * gradient[i];
+      v[i] = 0.999 * v[i] + 0.001 * gradient[i] * gradient[i];
+      direction = m[i] / (1 - std::pow(0.9, t)) / (std::sqrt(v[i] / (1 - std::pow(0.999, t))) + 1e-8);
+    }
+    p[i] -= rate * (direction + (decays ? kDecay * p[i] : 0));
+  }
+}
+
+struct Trained {
+  std::vector<double> losses;
+  Parameters parameters;
+};
+
+// `delays`: per parameter, how many updates behind its forward and backward are.
+Trained TrainDelayed(const Case& c, const std::map<std::string, int>& delays) {
+  Job job = OneDevice(c);
+  GradientStep gradient(job);
+  EXPECT_EQ(gradient.error(), "");
+  Trained trained{{}, gradient.InitialParameters()};
+  std::map<std::string, std::pair<Tensor, Tensor>> moments;
+  for (int step = 1; step <= kSteps; ++step) {
+    std::vector<Parameters> versions{trained.parameters};
+    double loss = 0;
+    for (int i = 0; i < c.mini_batches; ++i) {
+      Parameters seen;
+      for (const auto& [name, delay] : delays) seen[name] = versions[std::max(0, i - delay)].at(name);
+      GradientStep::Outcome outcome = gradient.Run(seen, step, i * kSamples);
+      loss += outcome.loss / c.mini_batches;
+      versions.push_back(versions.back());
+      for (auto& [name, value] : versions.back()) {
+        auto& [m, v] = moments[name];
+        Update(c, job.learning_rate, gradient.RankOf(name) > 1, (step - 1) * c.mini_batches + i + 1,
+               outcome.gradients.at(name), m, v, value);
+      }
+    }
+    trained.losses.push_back(loss);
+    trained.parameters = versions.back();
+  }
+  EXPECT_EQ(gradient.error(), "");
+  return trained;
+}
+
+// Of the first stage that has the parameter: a tied one is updated alike on all of its stages.
+std::map<std::string, int> DelaysOf(const Case& c, const Result& found) {
+  std::map<std::string, int> delays;
+  for (int rank = c.ranks() - 1; rank >= 0; --rank)
+    for (const std::string& name : found.parameters_of_ranks[rank])
+      delays[name] = c.stages - 1 - (c.vertical_sync ? 0 : rank / (c.data * c.tensor));
+  return delays;
+}
+
+double Worst(const Trained& expected, const std::vector<double>& losses) {
+  double worst = 0;
+  for (size_t i = 0; i < losses.size(); ++i)
+    worst = std::max(worst, std::abs(losses[i] - expected.losses[i]) / std::abs(expected.losses[i]));
+  return worst;
+}
+
+class Streams : public testing::TestWithParam<Case> {};
+
+TEST_P(Streams, LossesAndParametersAreThoseOfDelayedGradients) {
+  const Case& c = GetParam();
+  Result found = RunJob(JobOf(c));
+  ASSERT_EQ(found.error, "");
+  std::map<std::string, int> delays = DelaysOf(c, found);
+  Trained expected = TrainDelayed(c, delays);
+  ASSERT_EQ(found.losses.size(), expected.losses.size());
+  for (const std::vector<double>& losses : found.losses_of_ranks) EXPECT_LT(Worst(expected, losses), 1e-5);
+  // Adam moves a weight whose gradient is rounding noise as far as any other.
+  const double tolerance = c.optimizer == "sgd" ? 1e-3 : 1e-2;
+  for (const auto& [name, value] : expected.parameters) {
+    if (found.parameters[name].size() == value.size())  // tensor parallelism keeps parts
+      EXPECT_LT(RelativeDifference(found.parameters[name], value), tolerance) << name;
+  }
+  // The delays are seen: without them, or all alike where they are not, the losses are others.
+  for (auto& [name, delay] : delays) delay = c.vertical_sync ? 0 : c.stages - 1;
+  if (c.stages > 1) EXPECT_GT(Worst(TrainDelayed(c, delays), found.losses), 2e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(PipeDream, Streams,
+                         testing::Values(Case{"gpt_tiny", "sgd", 2, 4}, Case{"gpt_tiny", "adamw", 4, 6},
+                                         Case{"gpt_tiny", "adamw", 3, 4, true}, Case{"gpt_tiny", "adamw", 2, 3, false, 2},
+                                         Case{"gpt_tiny", "adamw", 2, 3, true, 1, 2}, Case{"lenet", "adamw", 3, 5},
+                                         Case{"lenet", "sgd", 4, 6, true}, Case{"resnet_tiny", "sgd", 3, 4},
+                                         Case{"resnet_tiny", "adamw", 2, 4, true, 2}, Case{"lenet", "adamw", 1, 3}),
+                         [](const auto& info) { return NameOf(info.param); });
+
+}  // namespace
+}  // namespace pdc::numerics
