@@ -229,6 +229,10 @@ void describeSchedule(const CompileOptions &options, plan::ReportInput &report) 
   TaskSchedule schedule = llvm::cantFail(makeTaskSchedule(options)); // the phases have run
   report.microBatches = schedule.microBatches;
   report.schedule = schedule.name;
+  if (options.mode == Mode::Infer) { // the whole batch, once through all stages
+    report.microBatches = 1;
+    report.schedule = options.parallel.pipeline > 1 ? "forward" : "none";
+  }
   report.parallel.pipeline = options.parallel.pipeline;
   if (options.parallel.pipeline > 1) {
     report.meshAxes.insert(report.meshAxes.begin(), std::string(dist::kPipelineAxis));

@@ -19,6 +19,7 @@ namespace {
 struct MemoryNeed {
   int64_t bytes = 0; // of the program that needs most
   std::string mode;  // that program
+  int64_t stage = 0; // of the pipeline, which runs it
   std::string mesh;  // " data=2 tensor=2"; empty if the plan was not searched
 };
 
@@ -74,7 +75,7 @@ private:
     // The single-device step that `verify` compares with has arenas of its own, which no other command makes.
     for (rt::ProgramOp program : module.getOps<rt::ProgramOp>())
       if (int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes(); program.getMode() != "reference_gradient" && bytes > most.bytes)
-        most = {bytes, program.getMode().str(), ""};
+        most = {bytes, program.getMode().str(), program.getRanks().front() * options.parallel.pipeline / options.ranks, ""};
     if (outcome)
       for (auto [axis, size] : llvm::zip(outcome->meshAxes, outcome->meshSizes))
         most.mesh += " " + axis + "=" + std::to_string(size);
@@ -94,10 +95,14 @@ private:
       error << "of those that were searched, the one that comes closest (mesh" << closest->mesh << ") needs ";
     else
       error << "a rank needs ";
-    return error << closest->bytes << " bytes for '" << closest->mode << "', "
-                 << closest->bytes - options.memoryLimitBytes
-                 << " more than --memory-limit=" << options.memoryLimitBytes
-                 << "; lower --batch, or use more ranks";
+    error << closest->bytes << " bytes for '" << closest->mode << "'";
+    if (options.parallel.pipeline > 1)
+      error << " on stage " << closest->stage << " of the pipeline";
+    error << ", " << closest->bytes - options.memoryLimitBytes
+          << " more than --memory-limit=" << options.memoryLimitBytes << "; lower --batch, ";
+    if (options.parallel.pipeline > 1)
+      error << "use more --micro-batches, a --schedule that holds fewer of them, ";
+    return error << "or use more ranks";
   }
 
   ModuleOp module;

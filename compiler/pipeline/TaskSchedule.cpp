@@ -81,6 +81,10 @@ llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &op
   if (auto [names, isKnown] = listNames(name); !isKnown)
     return error("--schedule=%s: there is no schedule '%s'; there are %s", options.schedule.c_str(), name.c_str(),
                  names.c_str());
+  if (name == "pipedream" && stages > 1 && options.clipNorm > 0)
+    return error("--schedule=%s and --clip-norm do not go together: every update would wait for the norm of the gradients "
+                 "of all stages, and there is no flush",
+                 options.schedule.c_str());
   bool isMessageDriven = name == kMessageDriven;
   try {
     // Of an order that follows from times only the stages are known yet: those of 1F1B.

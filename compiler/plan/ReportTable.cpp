@@ -174,7 +174,7 @@ static void printStages(const json::Object &report, raw_ostream &os) {
   if (schedule == "none")
     return;
   os << "Schedule " << schedule << ": " << static_cast<int64_t>(number(parallel, "micro_batches"))
-     << " micro-batches, stages wait "
+     << (number(parallel, "micro_batches") == 1 ? " micro-batch" : " micro-batches") << ", stages wait "
      << format("%.3g", 100 * number(*report.getObject("predicted"), "bubble_fraction")) << " % of a step\n";
   for (auto [index, value] : enumerate(*report.getArray("stages"))) {
     const json::Object &stage = *value.getAsObject();

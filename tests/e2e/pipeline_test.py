@@ -133,6 +133,11 @@ class Pipeline(EndToEndTest):
         self.assertIn("Schedule 1f1b: 3 micro-batches", table)
         self.assertIn("stage 1: ranks 1", table)
 
+    def test_inference_tells_that_the_batch_goes_through_as_a_whole(self):
+        executable = self.executable("bytes", 2, BATCH, "--parallel=1f1b", "--micro-batches=3", "--mode=infer")
+        parallel = json.loads(run([PDC, "plan", executable, "--format=json"]).out)["parallel"]
+        self.assertEqual((parallel["pipeline"], parallel["micro_batches"], parallel["schedule"]), (2, 1, "forward"))
+
 
 if __name__ == "__main__":
     main()

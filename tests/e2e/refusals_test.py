@@ -34,7 +34,7 @@ class CompilerRefuses(EndToEndTest):
                               ([two, "--schedule=interleaved:chunks=0"], "chunks=N"),
                               ([two, "--schedule=bidirectional", "--micro-batches=3"], "half for each direction; not 2 and 3"),
                               ([two, "--schedule=pipedream:flush"], "expected vertical-sync after the colon"),
-                              ([two, "--schedule=pipedream", "--clip-norm=1"], "goes into the update of"),
+                              ([two, "--schedule=pipedream", "--clip-norm=1"], ["--clip-norm", "norm of the gradients of all stages"]),
                               ([two, "--plan-out=p.mlir"], "--plan-out"),
                               (["--parallel=pipeline=3"], ["pipeline=3", "--ranks=2"])):
             with self.subTest(options=options):
@@ -110,6 +110,9 @@ class CompilerRefuses(EndToEndTest):
         executable = self.executable("bytes", 1, 4)
         bench = run([executable, "bench", "--steps=1", "--json=bench.json"], self.folder)
         self.assertEqual(bench.code, 0, str(bench))
+        self.diagnose(model("bytes"), "-o", "exe", "--batch=8", "--ranks=2", "--parallel=gpipe", "--memory-limit=100kb",
+                      says=["does not fit", "on stage ", "of the pipeline", "--micro-batches", "--memory-limit=102400"],
+                      place="bytes.mlir:2:1")
         self.diagnose(model("bytes"), "-o", "exe", "--batch=4", "--memory-limit=100kb",
                       says=["does not fit", "--memory-limit=102400", "more than", "bytes"], place="bytes.mlir:2:1")
 
