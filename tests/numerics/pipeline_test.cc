@@ -43,6 +43,7 @@ Job JobOf(const Case& c) {
   job.options.precision = c.precision;
   job.options.optimizer = "adamw";
   job.options.microBatches = c.micro_batches;
+  job.options.kernelOptimization = 1;
   job.options.schedule = c.schedule;
   if (c.model == "gpt_tiny") {
     job.batch = 7;

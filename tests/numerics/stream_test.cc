@@ -160,5 +160,39 @@ INSTANTIATE_TEST_SUITE_P(PipeDream, Streams,
                                          Case{"resnet_tiny", "adamw", 2, 4, true, 2}, Case{"lenet", "adamw", 1, 3}),
                          [](const auto& info) { return NameOf(info.param); });
 
+// Two large layers, of which each stage keeps one.
+constexpr char kTwoLayers[] = R"(
+nn.model @two(%x: tensor<?x256xf32>, %label: tensor<?xi32>) -> (loss: tensor<f32>) {
+  %w1 = nn.param "w1" init(normal(0.1)) : tensor<256x256xf32>
+  %h = nn.linear %x, %w1 : (tensor<?x256xf32>, tensor<256x256xf32>) -> tensor<?x256xf32>
+  %r = nn.relu %h : tensor<?x256xf32>
+  %w2 = nn.param "w2" init(normal(0.1)) : tensor<256x256xf32>
+  %y = nn.linear %r, %w2 : (tensor<?x256xf32>, tensor<256x256xf32>) -> tensor<?x256xf32>
+  %loss = nn.cross_entropy %y, %label : (tensor<?x256xf32>, tensor<?xi32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+)";
+
+std::vector<int64_t> ArenasOf(const std::string& schedule, int mini_batches) {
+  Job job = JobOf({"two", "sgd", 2, mini_batches});
+  job.model = kTwoLayers;
+  job.batch = 32;  // of any number of mini-batches: samples and activations are the same in all
+  job.options.schedule = schedule;
+  Result result = RunJob(job);
+  EXPECT_EQ(result.error, "");
+  return result.arena_bytes_of_ranks;
+}
+
+TEST(Streams, OnlyWeightsThatAMiniBatchStillNeedsAreKept) {
+  const int64_t weights = 256 * 256 * 4, activations = 32 * 256 * 4;
+  std::vector<int64_t> stream = ArenasOf("pipedream", 8), longer = ArenasOf("pipedream", 16);
+  ASSERT_EQ(stream.size(), 2u);
+  // The first stage has one mini-batch more in flight, with weights of its own.
+  EXPECT_GT(stream[0], stream[1] + weights / 2);
+  EXPECT_LT(stream[0], stream[1] + weights + activations);
+  // Twice as many mini-batches need no more versions.
+  for (int stage : {0, 1}) EXPECT_NEAR(longer[stage], stream[stage], activations);
+}
+
 }  // namespace
 }  // namespace pdc::numerics
