@@ -74,6 +74,27 @@ TEST(MutatedPrograms, OfExperts) {
   ExpectMutationsAreRefusedOrRun(Compiled("moe_tiny", JobOf("moe_tiny", 2, 2, "data")), 150);
 }
 
+numerics::Job PipelineOf(const std::string& model, int64_t batch, int ranks, int stages, int micro_batches,
+                         const std::string& schedule) {
+  numerics::Job job = JobOf(model, batch, ranks, "pipeline=" + std::to_string(stages));
+  job.options.microBatches = micro_batches;
+  job.options.schedule = schedule;
+  return job;
+}
+
+TEST(MutatedPrograms, OfAPipeline) {
+  ExpectMutationsAreRefusedOrRun(Compiled("lenet_1f1b", PipelineOf("lenet", 5, 3, 3, 4, "1f1b")), 150);
+}
+
+TEST(MutatedPrograms, OfAPipelineWithReplicas) {
+  ExpectMutationsAreRefusedOrRun(Compiled("lenet_zb", PipelineOf("lenet", 6, 4, 2, 3, "zb-h2")), 100);
+}
+
+TEST(MutatedPrograms, OfAnInterleavedPipelineWithBatchNorm) {
+  ExpectMutationsAreRefusedOrRun(
+      Compiled("resnet_interleaved", PipelineOf("resnet_tiny", 4, 2, 2, 4, "interleaved:chunks=3")), 60);
+}
+
 TEST(MutatedPrograms, OfHaloExchange) { ExpectMutationsAreRefusedOrRun(HaloExchange(), 200); }
 
 }  // namespace
