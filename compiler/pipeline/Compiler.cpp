@@ -11,6 +11,7 @@
 #include "compiler/pipeline/KernelOperations.h"
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/pipeline/PlanPasses.h"
+#include "compiler/pipeline/PlannedPipeline.h"
 #include "compiler/pipeline/TaskSchedule.h"
 #include "compiler/plan/Report.h"
 #include "compiler/plan/search/Explain.h"
@@ -56,7 +57,7 @@ using Outcome = std::optional<plan::SearchOutcome>;
 /// that can be read.
 bool searchesPlan(const CompileOptions &options) {
   return options.plan.empty() &&
-         (!options.parallel.isDataParallel() || !options.layoutRules.empty() || options.keepsPlan);
+         (options.searchesStages() || !options.parallel.isDataParallel() || !options.layoutRules.empty() || options.keepsPlan);
 }
 
 void addSpecialized(PassManager &passes, const CompileOptions &options, Outcome &) {
@@ -152,20 +153,33 @@ constexpr PhasePasses kPhasePasses[] = {
     {Phase::Specialized, addSpecialized}, {Phase::Step, addStep},   {Phase::Plan, addPlan},
     {Phase::Partitioned, addPartitioned}, {Phase::Fused, addFused}, {Phase::Rt, addRt}};
 
-/// Runs the phases after `begin`, up to and including `end`.
-LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end,
-                         Outcome &outcome) {
-  if (auto schedule = makeTaskSchedule(options); !schedule)
-    return module.emitError(llvm::toString(schedule.takeError()));
-  // A plan says what it was made for.
-  if (options.cluster && begin < Phase::Plan && end >= Phase::Plan)
-    machine::setCluster(module, *options.cluster);
+LogicalResult runPasses(ModuleOp module, const CompileOptions &options, Phase begin, Phase end, Outcome &outcome) {
   PassManager passes(module.getContext());
   passes.enableVerifier(true);
   for (const PhasePasses &phase : kPhasePasses)
     if (phase.phase > begin && phase.phase <= end)
       phase.add(passes, options, outcome);
   return passes.run(module);
+}
+
+/// Runs the phases after `begin`, up to and including `end`.
+LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end,
+                         Outcome &outcome) {
+  if (!options.searchesStages())
+    if (auto schedule = makeTaskSchedule(options); !schedule)
+      return module.emitError(llvm::toString(schedule.takeError()));
+  // A plan says what it was made for.
+  if (options.cluster && begin < Phase::Plan && end >= Phase::Plan)
+    machine::setCluster(module, *options.cluster);
+  if (failed(runPasses(module, options, begin, std::min(end, Phase::Plan), outcome)))
+    return failure();
+  if (end <= Phase::Plan)
+    return success();
+  // What is done with a plan depends on the pipeline that it states.
+  CompileOptions planned = withPlannedPipeline(module, options);
+  if (auto schedule = makeTaskSchedule(planned); !schedule)
+    return module.emitError(llvm::toString(schedule.takeError()));
+  return runPasses(module, planned, std::max(begin, Phase::Plan), end, outcome);
 }
 
 //===----------------------------------------------------------------------===//
@@ -200,13 +214,15 @@ struct PlanFacts {
   std::vector<plan::CommunicationRow> communication;
   std::pair<std::vector<std::string>, std::vector<int64_t>> mesh;
   plan::ParallelSpec parallel;
-  std::string text;      // where it is kept
+  CompileOptions options; // with the pipeline that the plan states
+  std::string text;       // where it is kept
   std::string modelName;
 };
 
-PlanFacts collectFacts(ModuleOp module, const CompileOptions &options, const DimensionNames &names,
+PlanFacts collectFacts(ModuleOp module, const CompileOptions &asked, const DimensionNames &names,
                        const Outcome &outcome) {
   PlanFacts facts;
+  CompileOptions &options = facts.options = withPlannedPipeline(module, asked);
   facts.layouts = collectLayouts(module, names);
   facts.communication = collectCommunication(module, options);
   facts.mesh = collectMesh(module);
@@ -337,7 +353,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 options.cluster ? *options.cluster : machine::local(options.ranks),
                                 std::move(kernelOperations)};
   std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(facts.mesh);
-  describeSchedule(options, reportInput);
+  describeSchedule(facts.options, reportInput);
   llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;
   compiled.plan = std::move(facts.text);

@@ -38,7 +38,9 @@ struct CompileOptions {
   int64_t ranks = 1;
   plan::ParallelSpec parallel;
   std::optional<int64_t> microBatches; // of a step; empty: as many as the pipeline has stages
-  std::string schedule;                // "1f1b", "interleaved:chunks=2"; empty: 1f1b, or accumulation on one stage
+  bool searchesMicroBatches = false;   // as many as are best
+  std::string schedule;                // "1f1b", "interleaved:chunks=2"; empty: 1f1b, or accumulation on one stage;
+                                       // "auto": the best
   std::optional<machine::Cluster> cluster;   // of `ranks` ranks; empty: the machine where pdc runs
   std::string costModel = "native";          // what the search minimizes: see cost::makeCostModel
   std::string search = "exact";              // how: see plan::makeSearchMethod
@@ -67,6 +69,8 @@ struct CompileOptions {
   /// Empty: none are planned.
   std::function<llvm::Expected<int64_t>(const program::InstructionT &, int threads)> workspaceBytes;
 
+  /// Whether the pipeline is for a search to find, or part of it.
+  bool searchesStages() const { return parallel.searchesStages || searchesMicroBatches || schedule == "auto"; }
   /// The ranks of one stage of the pipeline.
   int64_t ranksOfStage() const { return ranks / parallel.pipeline; }
 };

@@ -2,6 +2,7 @@
 
 #include "compiler/pipeline/PlanFile.h"
 #include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/nn/IR/NN.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -22,6 +23,7 @@ static void removeLayouts(nn::StepOp step) {
     step.removeResultAttr(i, StringAttr::get(context, dist::kLayoutAttr));
   for (Operation &op : llvm::make_early_inc_range(step.getBody().front())) {
     op.removeAttr(dist::kLayoutsAttr);
+    op.removeAttr(dist::kChunkAttr);
     if (isa<dist::AlikeOp>(op)) {
       op.erase();
     } else if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
@@ -72,7 +74,8 @@ FailureOr<int64_t> pipeline::ranksOfPlan(ModuleOp plan) {
   auto meshes = llvm::to_vector(plan.getOps<dist::MeshOp>());
   if (meshes.size() != 1)
     return plan.emitError("expected a plan with one dist.mesh, found ") << meshes.size();
-  return meshes.front().getNumRanks();
+  auto stages = plan->getAttrOfType<IntegerAttr>(dist::kStagesAttr);
+  return meshes.front().getNumRanks() * (stages ? stages.getInt() : 1);
 }
 
 LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
@@ -96,6 +99,9 @@ LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
              << "\nfound\n  " << excerpt(have, differs);
     }
   }
+  for (StringRef name : {dist::kStagesAttr, dist::kMicroBatchesAttr, dist::kScheduleAttr, dist::kRecomputeAttr})
+    if (Attribute stated = plan->getAttr(name))
+      module->setAttr(name, stated);
   for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))
     step.erase();
   for (Operation &op : llvm::make_early_inc_range(*plan.getBody()))

@@ -3,6 +3,7 @@
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/PlanFile.h"
+#include "compiler/pipeline/PlannedPipeline.h"
 #include "dialects/dist/IR/Dist.h"
 
 using namespace mlir;
@@ -33,7 +34,7 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
       return fail(module, method.takeError());
     plan::SearchRequest request{cluster,
                                 **costs,
-                                options.ranksOfStage(),
+                                options.searchesStages() ? options.ranks : options.ranksOfStage(),
                                 options.parallel,
                                 options.layoutRules,
                                 {},
@@ -43,13 +44,22 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
       request.memoryLimitBytes = options.searchLimitBytes;
     else if (options.memoryLimitBytes > 0)
       request.memoryLimitBytes = options.memoryLimitBytes;
-    auto found = plan::searchLayouts(module, request);
+    auto found = searchesPipeline(request) ? searchPipeline(module, options, request)
+                                           : plan::searchLayouts(module, request);
     if (failed(found))
       return signalPassFailure();
+    if (!searchesPipeline(request))
+      statePipeline(module, options);
     outcome = std::move(*found);
   }
 
 private:
+  /// Where layouts have rules of their own, costs are those of a paper, or a search only tries, stages are not searched.
+  bool searchesPipeline(const plan::SearchRequest &request) const {
+    return options.searchesStages() && options.layoutRules.empty() && request.method.name == "exact" &&
+           request.costs.name() == StringRef("native");
+  }
+
   void fail(ModuleOp module, llvm::Error error) {
     module.emitError(llvm::toString(std::move(error)));
     signalPassFailure();

@@ -30,6 +30,19 @@ static Expected<ParallelSpec> checked(ParallelSpec spec, StringRef text, int64_t
   return spec;
 }
 
+/// Of a list with numbers that are searched, which are 0: the others must leave whole ranks.
+static Expected<ParallelSpec> checkedPart(ParallelSpec spec, StringRef text, int64_t ranks) {
+  int64_t product = 1;
+  for (int64_t number : {spec.data, spec.tensor, spec.pipeline})
+    product *= std::max<int64_t>(number, 1);
+  bool isWhole = spec.data && spec.tensor && spec.pipeline;
+  if (ranks % product != 0 || (isWhole && product != ranks))
+    return error("--parallel=%s: --ranks=%lld cannot be split so: the product of data, tensor and pipeline is the number of "
+                 "ranks",
+                 text.str().c_str(), static_cast<long long>(ranks));
+  return spec;
+}
+
 static Expected<ParallelSpec> parseList(StringRef text, int64_t ranks) {
   ParallelSpec spec;
   std::pair<StringRef, int64_t *> fields[] = {
@@ -48,10 +61,20 @@ static Expected<ParallelSpec> parseList(StringRef text, int64_t ranks) {
       return error("--parallel=%s: '%s' is given twice", text.str().c_str(), key.str().c_str());
     seen.push_back(key);
     bool isStage = key == "zero";
+    if (value == "auto") {
+      *field->second = isStage ? kSearchedZero : 0;
+      spec.searchesStages = true;
+      continue;
+    }
     if (value.getAsInteger(10, *field->second) || *field->second < (isStage ? 0 : 1) ||
         *field->second > (isStage ? 3 : 1'000'000))
       return error("--parallel=%s: '%s' is not a number that %s can be: expected %s", text.str().c_str(),
                    value.str().c_str(), key.str().c_str(), isStage ? "0 to 3" : "1 to 1000000");
+  }
+  if (spec.searchesStages) {
+    if (!is_contained(seen, "data"))
+      spec.data = 0;
+    return checkedPart(spec, text, ranks);
   }
   if (!is_contained(seen, "data") && ranks % (spec.tensor * spec.pipeline) == 0)
     spec.data = ranks / (spec.tensor * spec.pipeline);
@@ -63,6 +86,7 @@ Expected<ParallelSpec> pdc::plan::parseParallelSpec(StringRef text, int64_t rank
   if (text == "auto") {
     // One rank leaves nothing to search.
     spec.isSearched = ranks > 1;
+    spec.searchesStages = ranks > 1;
     return spec;
   }
   if (text == "tensor") {

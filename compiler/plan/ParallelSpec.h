@@ -8,22 +8,26 @@
 
 namespace pdc::plan {
 
+/// ZeRO's stage, where it is for the search to find.
+inline constexpr int64_t kSearchedZero = -1;
+
 /// How many ways each kind of parallelism splits the work; the product of data, tensor and pipeline is the
 /// number of ranks. `zero` is the stage of ZeRO (Rajbhandari et al. 2020), 0 to 3.
 struct ParallelSpec {
-  bool isSearched = false; // auto: the numbers below are for the search to find
+  bool isSearched = false;     // auto: the numbers below are for the search to find
+  bool searchesStages = false; // so is whether there is a pipeline: numbers that are 0 are for the search to find
   int64_t data = 1;
   int64_t tensor = 1;
   int64_t pipeline = 1;
   int64_t zero = 0;
 
   /// Within a stage the batch is split and nothing else: there is nothing to search.
-  bool isDataParallel() const { return !isSearched && tensor == 1 && zero == 0; }
+  bool isDataParallel() const { return !isSearched && !searchesStages && tensor == 1 && zero == 0; }
 };
 
 /// Reads `auto`, a preset ("data", "zero1", "zero2", "zero3", "tensor"), or a list "data=2,tensor=1,zero=1", for a
-/// job of `ranks`. What a list does not
-/// name is 1, except that `data` takes the ranks that are left. Errors: an unknown word, a number that is not
+/// job of `ranks`. What a list does not name is 1, except that `data` takes the ranks that are left. A number may be
+/// `auto`; then `data` is searched as well, if it is not named. Errors: an unknown word, a number that is not
 /// one, a product that is not `ranks`, and every kind of parallelism that this version cannot run ("not
 /// supported yet").
 llvm::Expected<ParallelSpec> parseParallelSpec(llvm::StringRef text, int64_t ranks);

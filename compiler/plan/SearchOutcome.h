@@ -28,6 +28,8 @@ struct SearchOutcome {
   double gap = 0; // (plan - lower bound) / plan
   std::string solver;
   std::vector<Decision> decisions;
+  int64_t microBatches = 1;       // as found
+  std::string schedule = "none";
 };
 
 } // namespace pdc::plan

@@ -24,6 +24,8 @@ LayoutAttr BatchSplit::layoutOf(Value value) const {
 }
 
 bool BatchSplit::splits(Operation *op) const {
+  if (isa<dist::AlikeOp>(op))
+    return false; // a hint
   auto isSplit = [&](Value value) { return !isWhole(layoutOf(value)); };
   return llvm::any_of(op->getOperands(), isSplit) || llvm::any_of(op->getResults(), isSplit);
 }

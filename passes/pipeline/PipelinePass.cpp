@@ -1,6 +1,7 @@
 //===- PipelinePass.cpp - micro-batches and stages ------------------------===//
 
 #include "passes/pipeline/PipelinePass.h"
+#include "dialects/dist/IR/PipelineAttributes.h"
 #include "passes/pipeline/StreamBuilder.h"
 
 namespace pdc::passes {
@@ -46,6 +47,10 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
           (assigned.size() == 1 && failed(orderByTimes(*assigned.back(), *parsed))))
         return signalPassFailure();
     }
+    // Equal layers are equal ops again, whatever their chunks.
+    for (nn::StepOp step : steps)
+      for (Operation &op : step.getBody().front())
+        op.removeAttr(dist::kChunkAttr);
     for (auto &one : assigned)
       if (failed(buildStages(*one)))
         return signalPassFailure();

@@ -1,6 +1,7 @@
 //===- StageAssignment.cpp - which stage does what ------------------------===//
 
 #include "passes/pipeline/StageAssignment.h"
+#include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/nn/Interfaces/NNInterfaces.h"
 #include "passes/pipeline/StageCut.h"
 #include <limits>
@@ -121,8 +122,31 @@ SmallVector<Operation *> StageAssignment::forwardOps() const {
   return ops;
 }
 
+/// What a plan says; an op that it does not mention is where the last op is that it needs.
+LogicalResult StageAssignment::takePlannedChunks(ArrayRef<Operation *> ops) {
+  std::set<int64_t> used;
+  for (Operation *op : ops) {
+    int64_t least = 0;
+    for (Value operand : op->getOperands())
+      if (Operation *made = operand.getDefiningOp(); made && chunks.contains(made))
+        least = std::max(least, chunkOf(made));
+    auto planned = op->getAttrOfType<IntegerAttr>(dist::kChunkAttr);
+    int64_t chunk = planned ? planned.getInt() : least;
+    if (chunk < least || chunk >= order.chunkCount())
+      return op->emitOpError() << "is planned for chunk " << chunk << ", expected one from " << least
+                               << ", where what it needs is, to " << order.chunkCount() - 1;
+    used.insert(chunks[op] = chunk);
+  }
+  if (static_cast<int64_t>(used.size()) < order.chunkCount())
+    return step.emitOpError() << "is planned with nothing to do for one of its " << order.chunkCount()
+                              << " chunks: each needs an op with its dist.chunk";
+  return success();
+}
+
 LogicalResult StageAssignment::cutForward() {
   SmallVector<Operation *> ops = forwardOps();
+  if (llvm::any_of(ops, [](Operation *op) { return op->hasAttr(dist::kChunkAttr); }))
+    return takePlannedChunks(ops);
   DenseMap<Operation *, int64_t> position;
   std::vector<double> seconds, secondsOfCut(ops.size() + 1, 0);
   int64_t layers = 0;
@@ -268,6 +292,8 @@ int64_t StageAssignment::chunkOfGradient(Operation *op) {
     if (isScalar || !seen.insert(next).second)
       continue;
     for (OpOperand &use : next->getUses()) {
+      if (isa<dist::AlikeOp>(use.getOwner()))
+        continue; // a hint of a step that is not planned yet
       if (use.getOwner() != terminator) {
         work.push_back(use.getOwner());
         continue;

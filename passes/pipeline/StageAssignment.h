@@ -19,8 +19,8 @@ using Residence = std::map<std::string, std::set<int64_t>>;
 
 /// Which chunk each Work op belongs to, and on which stages the ops after all micro-batches run.
 ///
-/// Forward ops of the deciding step are cut evenly in their order (cutEvenly); those of other steps go where their
-/// parameters are. A backward op runs where the forward values that it needs are, never behind the gradients that it
+/// Forward ops of the deciding step belong to the chunks that a plan has given them (dist.chunk); without a plan they are
+/// cut evenly in their order (cutEvenly). Those of other steps go where their parameters are. A backward op runs where the forward values that it needs are, never behind the gradients that it
 /// needs. What is done after all micro-batches runs where its result is needed, except that sums of all elements (norms)
 /// are computed once and sent.
 class StageAssignment {
@@ -69,6 +69,7 @@ private:
   std::string nameOf(unsigned argument) const;
   llvm::SmallVector<mlir::Operation *> forwardOps() const;
   mlir::LogicalResult cutForward();
+  mlir::LogicalResult takePlannedChunks(llvm::ArrayRef<mlir::Operation *> ops);
   void followParameters();
   void findWeights();
   void assignBackward();

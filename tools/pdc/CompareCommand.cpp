@@ -41,6 +41,8 @@ llvm::json::Array toJson(const std::vector<pipeline::ComparedPlan> &rows) {
       mesh[found.meshAxes[i]] = found.meshSizes[i];
     array.push_back(llvm::json::Object{{"parallel", row.preset},
                                        {"mesh", std::move(mesh)},
+                                       {"micro_batches", found.microBatches},
+                                       {"schedule", found.schedule},
                                        {"step_time", found.stepSeconds},
                                        {"compute_time", found.computeSeconds},
                                        {"comm_time", found.stepSeconds - found.computeSeconds},
@@ -53,7 +55,7 @@ llvm::json::Array toJson(const std::vector<pipeline::ComparedPlan> &rows) {
 }
 
 void printTable(const std::vector<pipeline::ComparedPlan> &rows, llvm::raw_ostream &os) {
-  os << llvm::format("%-8s %-24s %12s %12s %12s %14s %10s\n", "parallel", "mesh", "step s", "compute s",
+  os << llvm::format("%-8s %-36s %12s %12s %12s %14s %10s\n", "parallel", "mesh", "step s", "compute s",
                      "comm s", "memory bytes", "search s");
   for (const pipeline::ComparedPlan &row : rows) {
     os << llvm::format("%-8s ", row.preset.c_str());
@@ -65,7 +67,11 @@ void printTable(const std::vector<pipeline::ComparedPlan> &rows, llvm::raw_ostre
     std::string mesh;
     for (size_t i = 0; i < found.meshAxes.size(); ++i)
       mesh += (i ? " " : "") + found.meshAxes[i] + "=" + std::to_string(found.meshSizes[i]);
-    os << llvm::format("%-24s %12.6g %12.6g %12.6g %14lld %10.3g\n", mesh.c_str(), found.stepSeconds,
+    if (found.microBatches > 1)
+      mesh += " m=" + std::to_string(found.microBatches);
+    if (found.schedule != "none" && found.schedule != "accumulation")
+      mesh += " " + found.schedule;
+    os << llvm::format("%-36s %12.6g %12.6g %12.6g %14lld %10.3g\n", mesh.c_str(), found.stepSeconds,
                        found.computeSeconds, found.stepSeconds - found.computeSeconds,
                        static_cast<long long>(found.bytes), found.seconds);
   }

@@ -36,7 +36,7 @@ struct Arguments {
   uint64_t memoryLimit = 0, bucketBytes = 25'000'000;
   pipeline::CompileOptions options;
   std::string layout, planIn, planOut;
-  int64_t microBatches = 0;
+  std::string microBatches;
 };
 
 /// The first option that asks for what this version cannot do.
@@ -82,6 +82,36 @@ llvm::Error chooseRanks(Arguments &arguments) {
   return llvm::Error::success();
 }
 
+/// What a search for stages can take as given.
+bool checkSearch(const pipeline::CompileOptions &options) {
+  if (!llvm::is_contained({"", "auto", "accumulation", "1f1b", "gpipe", "zb", "zb-h1"}, options.schedule))
+    return fail("--schedule=" + options.schedule +
+                " is not searched for: give all of --parallel=pipeline=P,... and --micro-batches as numbers, or "
+                "--schedule=auto, 1f1b, gpipe or zb"),
+           false;
+  return true;
+}
+
+/// The schedule of a pipeline that is given, checked.
+bool nameSchedule(Arguments &arguments) {
+  pipeline::CompileOptions &options = arguments.options;
+  if (options.parallel.pipeline == 1 && !options.schedule.empty() && options.schedule != "accumulation")
+    return fail("--schedule=" + options.schedule + " is of a pipeline: give --parallel=pipeline=P"), false;
+  // A preset that is a pipeline is the schedule's name.
+  if (options.parallel.pipeline > 1 && arguments.parallel.find('=') == std::string::npos) {
+    if (!options.schedule.empty() && llvm::StringRef(options.schedule).split(':').first != arguments.parallel)
+      return fail("--parallel=" + arguments.parallel + " and --schedule=" + options.schedule +
+                  " name two schedules; with --schedule, give --parallel=pipeline=P"),
+             false;
+    if (options.schedule.empty())
+      options.schedule = arguments.parallel;
+  }
+  auto schedule = pipeline::makeTaskSchedule(options);
+  if (!schedule)
+    return fail(llvm::toString(schedule.takeError())), false;
+  return true;
+}
+
 /// What the plan is made for and by. False after an error was told.
 bool readPlanning(Arguments &arguments) {
   pipeline::CompileOptions &options = arguments.options;
@@ -119,24 +149,11 @@ bool readPlanning(Arguments &arguments) {
   if (!parallel)
     return tell(parallel.takeError());
   options.parallel = *parallel;
-  if (arguments.microBatches > 0)
-    options.microBatches = arguments.microBatches;
-  if (options.parallel.pipeline == 1 && !options.schedule.empty() && options.schedule != "accumulation")
-    return fail("--schedule=" + options.schedule + " is of a pipeline: give --parallel=pipeline=P"), false;
-  // A preset that is a pipeline is the schedule's name.
-  if (options.parallel.pipeline > 1 && arguments.parallel.find('=') == std::string::npos) {
-    if (!options.schedule.empty() && llvm::StringRef(options.schedule).split(':').first != arguments.parallel)
-      return fail("--parallel=" + arguments.parallel + " and --schedule=" + options.schedule +
-                  " name two schedules; with --schedule, give --parallel=pipeline=P"),
-             false;
-    if (options.schedule.empty())
-      options.schedule = arguments.parallel;
-  }
-  auto schedule = pipeline::makeTaskSchedule(options);
-  if (!schedule)
-    return tell(schedule.takeError());
-  if (!arguments.planOut.empty() && options.parallel.pipeline > 1)
-    return fail("--plan-out: a plan does not state the stages of a pipeline yet"), false;
+  options.searchesMicroBatches = arguments.microBatches == "auto";
+  if (!arguments.microBatches.empty() && !options.searchesMicroBatches)
+    options.microBatches = std::stoll(arguments.microBatches);
+  if (options.searchesStages() ? !checkSearch(options) : !nameSchedule(arguments))
+    return false;
   options.keepsPlan = !arguments.planOut.empty();
   // Here, so that a word that is none is told before the model is read.
   if (auto method = plan::makeSearchMethod(options.search); !method)
@@ -290,19 +307,20 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
   planning
       ->add_option(
           "--parallel", a.parallel,
-          "How to split the work: auto (searched), data, zero1, zero2, zero3, tensor, or a list such as "
+          "How to split the work: auto (all of it is searched), data, zero1, zero2, zero3, tensor, or a list such as "
           "data=2,tensor=4,zero=1, whose layouts are searched within that; pipeline=P cuts the model into P "
-          "stages; gpipe, 1f1b, interleaved, zb, bidirectional, pipedream: a pipeline over all ranks in that schedule")
+          "stages; each number may be auto; gpipe, 1f1b, interleaved, zb, bidirectional, pipedream: a pipeline over all ranks in that schedule")
       ->capture_default_str();
   planning
       ->add_option("--micro-batches", a.microBatches,
                    "Into how many parts a step's batch is split, which run one after the other; their gradients "
-                   "are added up (1; in a pipeline, one a stage)")
-      ->check(base::Between(1, 65536));
+                   "are added up: a number (1; in a pipeline, one a stage), or auto, searched")
+      ->check(base::Between(1, 65536) | CLI::IsMember({"auto"}));
   planning->add_option("--schedule", o.schedule,
                        "In which order a pipeline's stages run micro-batches: gpipe, 1f1b (default), "
                        "interleaved[:chunks=N], zb (zb-h1), zb-h2, bidirectional, message-driven[:in-flight=N], "
-                       "and without a flush pipedream[:vertical-sync], which updates after each micro-batch");
+                       "and without a flush pipedream[:vertical-sync], which updates after each micro-batch; or auto, "
+                       "searched");
   planning->add_option(
       "--layout", a.layout,
       "Layout rules dim:axis,...: named dimensions are split over these axes (data, tensor), the rest "

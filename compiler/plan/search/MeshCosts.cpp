@@ -12,8 +12,9 @@ using dist::LayoutAttr;
 using machine::OpClass;
 using machine::Precision;
 
-MeshCosts::MeshCosts(const machine::Cluster &cluster, const cost::CostModel &model, dist::MeshOp mesh)
-    : cluster(cluster), model(model), mesh(mesh), ranks(mesh.getNumRanks()) {}
+MeshCosts::MeshCosts(const machine::Cluster &cluster, const cost::CostModel &model, dist::MeshOp mesh,
+                     MeshPlace place)
+    : cluster(cluster), model(model), mesh(mesh), place(std::move(place)), ranks(mesh.getNumRanks()) {}
 
 //===----------------------------------------------------------------------===//
 // Sizes
@@ -87,6 +88,13 @@ static bool isFree(Operation *op) {
   return op->getNumOperands() == 0 || isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(op);
 }
 
+double MeshCosts::workSeconds(const cost::OpWork &work) const {
+  double seconds = 0;
+  for (int64_t rank : place.devices)
+    seconds = std::max(seconds, model.opSeconds(work, rank));
+  return seconds;
+}
+
 double MeshCosts::opSeconds(Operation *op, const passes::OpSplit &split) {
   auto costed = dyn_cast<nn::CostOpInterface>(op);
   if (!costed || isFree(op))
@@ -112,11 +120,11 @@ double MeshCosts::opSeconds(Operation *op, const passes::OpSplit &split) {
   // Each reduction between parts ends a pass over the operands.
   double passes = static_cast<double>(split.reductions.size());
   if (split.reductions.empty())
-    return model.opSeconds(work);
+    return workSeconds(work);
   cost::OpWork pass;
   pass.opClass = OpClass::Reduction;
   pass.bytesRead = whole.bytesRead * ratio(op->getOperands(), split.layouts.operands);
-  return model.opSeconds(work) + passes * model.opSeconds(pass);
+  return workSeconds(work) + passes * workSeconds(pass);
 }
 
 SmallVector<bool> MeshCosts::mayTake(Operation *op, ArrayRef<passes::OpSplit> splits) {
@@ -151,7 +159,7 @@ double MeshCosts::inputSeconds(RankedTensorType type, LayoutAttr layout) {
   cost::OpWork work;
   work.opClass = OpClass::Copy;
   work.bytesRead = work.bytesWritten = static_cast<double>(localBytes(type, layout));
-  return model.opSeconds(work);
+  return workSeconds(work);
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,10 +170,11 @@ const cost::GroupShape &MeshCosts::shapeOf(ArrayAttr axes) {
   auto [entry, inserted] = shapes.try_emplace(axes);
   if (inserted) {
     std::vector<size_t> indices;
+    std::vector<int64_t> sizes = {place.copies};
+    llvm::append_range(sizes, mesh.getAxisSizes());
     for (StringRef axis : axes.getAsValueRange<StringAttr>())
-      indices.push_back(static_cast<size_t>(mesh.findAxis(axis)));
-    entry->second = cost::shapeOfAxes(
-        cluster, std::vector<int64_t>(mesh.getAxisSizes().begin(), mesh.getAxisSizes().end()), indices);
+      indices.push_back(static_cast<size_t>(mesh.findAxis(axis)) + 1);
+    entry->second = cost::shapeOfAxes(cluster, sizes, indices);
   }
   return entry->second;
 }

@@ -11,11 +11,17 @@
 
 namespace pdc::plan {
 
-/// What ops and reshards take, in seconds, where ranks form `mesh` on the first devices of `cluster`. The slowest
-/// rank counts.
+/// Where the ranks of a mesh lie among those of a job.
+struct MeshPlace {
+  int64_t copies = 1; // meshes like this one, one behind the other, that communicate at once: replicas, other stages
+  std::vector<int64_t> devices = {0}; // ranks whose devices compute: one of each kind
+};
+
+/// What ops and reshards take, in seconds, where ranks form `mesh` on devices of `cluster` that follow each other. The
+/// slowest rank counts.
 class MeshCosts {
 public:
-  MeshCosts(const machine::Cluster &cluster, const cost::CostModel &model, dist::MeshOp mesh);
+  MeshCosts(const machine::Cluster &cluster, const cost::CostModel &model, dist::MeshOp mesh, MeshPlace place = {});
 
   dist::MeshOp getMesh() const { return mesh; }
   int64_t getRanks() const { return ranks; }
@@ -46,6 +52,7 @@ public:
 
 private:
   int64_t localElements(llvm::ArrayRef<int64_t> shape, dist::LayoutAttr layout) const;
+  double workSeconds(const cost::OpWork &work) const;
   const cost::GroupShape &shapeOf(mlir::ArrayAttr axes);
   double computeReshard(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
 
@@ -56,6 +63,7 @@ private:
   const machine::Cluster &cluster;
   const cost::CostModel &model;
   dist::MeshOp mesh;
+  MeshPlace place;
   int64_t ranks;
   llvm::DenseMap<mlir::ArrayAttr, cost::GroupShape> shapes;
   llvm::DenseMap<std::tuple<mlir::Type, mlir::Attribute, mlir::Attribute>, double> reshards;

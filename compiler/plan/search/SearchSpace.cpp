@@ -71,14 +71,17 @@ void SearchSpace::findSharedUses() {
   struct Uses {
     SmallVector<OpOperand *> all;
     unsigned inPass[2] = {0, 0}; // forward, backward
+    Operation *first[2] = {nullptr, nullptr};
   };
   llvm::MapVector<Value, Uses> uses;
   bool isBackward = false;
   for (Operation &op : step.getBody().front()) {
     for (OpOperand &use : op.getOpOperands())
       if (ops.contains(&op) && asksForLayout(use)) {
-        uses[use.get()].all.push_back(&use);
-        ++uses[use.get()].inPass[isBackward];
+        Uses &of = uses[use.get()];
+        of.all.push_back(&use);
+        if (of.inPass[isBackward]++ == 0)
+          of.first[isBackward] = &op;
       }
     isBackward |= &op == lastForward;
   }
@@ -88,7 +91,11 @@ void SearchSpace::findSharedUses() {
       continue;
     for (OpOperand *use : of.all)
       sharedUses[use] = shared.size();
-    shared.push_back({~0u, (of.inPass[0] > 0) + (of.inPass[1] > 0)});
+    SharedLayout made{~0u, {}};
+    for (Operation *first : of.first)
+      if (first)
+        made.makers.push_back(first);
+    shared.push_back(std::move(made));
   }
 }
 
@@ -258,7 +265,7 @@ uint32_t SearchSpace::nodeOfUse(OpOperand &use) {
   auto known = sharedUses.find(&use);
   if (known == sharedUses.end())
     return classNodes[index];
-  auto &[node, passes] = shared[known->second];
+  auto &[node, makers] = shared[known->second];
   if (node == ~0u) {
     node = problem.nodes.size();
     size_t choices = domains[index]->size();
@@ -266,9 +273,9 @@ uint32_t SearchSpace::nodeOfUse(OpOperand &use) {
     made.unaryTable = internUnary({std::vector<double>(choices), std::vector<int64_t>(choices)});
     problem.nodes.push_back(std::move(made));
     // What is gathered for the forward pass is not kept for the backward pass.
-    for (int pass = 0; pass < passes; ++pass)
+    for (Operation *maker : makers)
       addEdge(classNodes[index], node,
-              reshardTable(index, index, cast<RankedTensorType>(use.get().getType())));
+              reshardTable(index, index, cast<RankedTensorType>(use.get().getType())), maker);
   }
   return node;
 }
@@ -280,8 +287,9 @@ LayoutAttr SearchSpace::layoutOfUse(OpOperand &use, ArrayRef<uint32_t> choices) 
       *domains[index])[choices[known == sharedUses.end() ? classNodes[index] : shared[known->second].node]];
 }
 
-void SearchSpace::addEdge(uint32_t first, uint32_t second, uint32_t table) {
+void SearchSpace::addEdge(uint32_t first, uint32_t second, uint32_t table, Operation *owner) {
   problem.edges.push_back({first, second, table});
+  edgeOwners.push_back(owner);
 }
 
 /// Tables of the same kind of op beside the same domain are computed once.
@@ -331,9 +339,9 @@ void SearchSpace::addOp(Operation *op) {
   node.unaryTable = entry->second;
   problem.nodes.push_back(std::move(node));
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    addEdge(operands[index], opNode.node, operandTable(opNode, index, operand));
+    addEdge(operands[index], opNode.node, operandTable(opNode, index, operand), op);
   for (auto [index, result] : llvm::enumerate(op->getResults()))
-    addEdge(opNode.node, classNodes[classes.classOf(result)], resultTable(opNode, index, result));
+    addEdge(opNode.node, classNodes[classes.classOf(result)], resultTable(opNode, index, result), op);
 }
 
 /// What persists must lie at the end of the step as it lay at its begin.
@@ -346,7 +354,7 @@ void SearchSpace::addTerminator() {
     if (from == to)
       continue;
     addEdge(classNodes[from], classNodes[to],
-            reshardTable(from, to, cast<RankedTensorType>(operand.getType())));
+            reshardTable(from, to, cast<RankedTensorType>(operand.getType())), operand.getDefiningOp());
   }
 }
 
@@ -358,4 +366,61 @@ double SearchSpace::computeSeconds(ArrayRef<uint32_t> choices) const {
                communication[node.signature][choice];
   }
   return seconds;
+}
+
+llvm::DenseMap<Operation *, double> SearchSpace::secondsOfOps(ArrayRef<uint32_t> choices) const {
+  llvm::DenseMap<Operation *, double> seconds;
+  for (const auto &[op, node] : ops)
+    seconds[op] += problem.unaryTables[problem.nodes[node.node].unaryTable].seconds[choices[node.node]];
+  for (auto [edge, owner] : llvm::zip(problem.edges, edgeOwners))
+    seconds[owner] += problem.pairTables[edge.pairTable].secondsAt(choices[edge.first], choices[edge.second]);
+  return seconds;
+}
+
+int64_t SearchSpace::residentBytes(Value value, ArrayRef<uint32_t> choices) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  return residentElementBytes(value) *
+         costs.localBytes(type.clone(IntegerType::get(type.getContext(), 8)), layoutOf(value, choices));
+}
+
+template <typename Table> static uint32_t scaled(std::vector<Table> &tables, std::map<uint32_t, uint32_t> &known,
+                                                 uint32_t table, double by) {
+  auto [entry, isNew] = known.try_emplace(table, tables.size());
+  if (isNew) {
+    Table copy = tables[table];
+    for (double &seconds : copy.seconds)
+      seconds *= by;
+    tables.push_back(std::move(copy));
+  }
+  return entry->second;
+}
+
+Problem SearchSpace::weighted(llvm::function_ref<bool(Operation *)> isWeighted, double weight) const {
+  Problem result = problem;
+  std::map<uint32_t, uint32_t> unary, pair;
+  for (const auto &[op, node] : ops)
+    if (isWeighted(op)) {
+      uint32_t &table = result.nodes[node.node].unaryTable;
+      table = scaled(result.unaryTables, unary, table, weight);
+    }
+  for (auto [edge, owner] : llvm::zip(result.edges, edgeOwners))
+    if (isWeighted(owner))
+      edge.pairTable = scaled(result.pairTables, pair, edge.pairTable, weight);
+  return result;
+}
+
+double SearchSpace::leastSecondsOf(Operation *op) const {
+  const UnaryTable &table = problem.unaryTables[problem.nodes[nodeOfOp(op)].unaryTable];
+  return *llvm::min_element(table.seconds);
+}
+
+double SearchSpace::mostReshardSeconds(Value value) const {
+  const Domain &domain = *domains[classes.classOf(value)];
+  auto type = cast<RankedTensorType>(value.getType());
+  double most = 0;
+  for (LayoutAttr from : domain)
+    for (LayoutAttr to : domain)
+      if (double seconds = costs.reshardSeconds(type, from, to); seconds != forbidden)
+        most = std::max(most, seconds);
+  return most;
 }

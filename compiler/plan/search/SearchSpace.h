@@ -57,8 +57,20 @@ public:
   dist::LayoutAttr layoutOfUse(mlir::OpOperand &use, llvm::ArrayRef<uint32_t> choices) const;
   llvm::ArrayRef<passes::OpSplit> splitsOf(mlir::Operation *op) const { return *ops.find(op)->second.splits; }
   dist::MeshOp getMesh() const { return costs.getMesh(); }
+  const MeshCosts &getCosts() const { return costs; }
   /// What the ops take, without communication.
   double computeSeconds(llvm::ArrayRef<uint32_t> choices) const;
+  /// What each op takes with what it communicates and the reshards that it needs: of its operands, and of its results to
+  /// the layouts of their values. The sum is that of the plan, but for inputs.
+  llvm::DenseMap<mlir::Operation *, double> secondsOfOps(llvm::ArrayRef<uint32_t> choices) const;
+  /// The problem in which these ops, with their reshards, count `weight` times.
+  Problem weighted(llvm::function_ref<bool(mlir::Operation *)> isWeighted, double weight) const;
+  /// In whatever split takes least, without communication.
+  double leastSecondsOf(mlir::Operation *op) const;
+  /// From any layout of the value to any other that there is a way to.
+  double mostReshardSeconds(mlir::Value value) const;
+  /// Bytes of the value's largest part where it is there when memory is fullest, else 0.
+  int64_t residentBytes(mlir::Value value, llvm::ArrayRef<uint32_t> choices) const;
   /// Ops that are no decision: the terminator, hints.
   bool hasSplit(mlir::Operation *op) const { return ops.contains(op); }
 
@@ -79,7 +91,7 @@ private:
   uint32_t nodeOfUse(mlir::OpOperand &use);
   uint32_t reshardTable(size_t from, size_t to, mlir::RankedTensorType type);
   void addClass(size_t index);
-  void addEdge(uint32_t first, uint32_t second, uint32_t table);
+  void addEdge(uint32_t first, uint32_t second, uint32_t table, mlir::Operation *owner);
   void addTerminator();
 
   size_t signatureOf(mlir::Operation *op);
@@ -93,6 +105,7 @@ private:
   MeshCosts &costs;
   LayoutClasses classes;
   Problem problem;
+  std::vector<mlir::Operation *> edgeOwners; // per edge, the op that needs the reshard
   mlir::Value impossible;
   mlir::Operation *lastForward = nullptr; // the op that makes the loss
 
@@ -104,7 +117,7 @@ private:
   /// A layout that uses of one value share.
   struct SharedLayout {
     uint32_t node;
-    int passes; // in which it is made of the value's
+    llvm::SmallVector<mlir::Operation *, 2> makers; // per pass in which it is made of the value's, its first user
   };
   std::vector<SharedLayout> shared;
   llvm::DenseMap<mlir::OpOperand *, size_t> sharedUses; // into `shared`

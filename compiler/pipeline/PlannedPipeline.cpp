@@ -1,0 +1,223 @@
+//===- PlannedPipeline.cpp - the pipeline that a plan states --------------===//
+
+#include "compiler/pipeline/PlannedPipeline.h"
+#include "compiler/pipeline/TaskSchedule.h"
+#include "compiler/plan/stages/StageSearch.h"
+#include "dialects/dist/IR/Dist.h"
+#include "dialects/dist/IR/PipelineAttributes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OwningOpRef.h"
+
+using namespace mlir;
+using namespace pdc;
+using namespace pdc::pipeline;
+
+static nn::StepOp trainingStep(ModuleOp module) {
+  for (nn::StepOp step : module.getOps<nn::StepOp>())
+    if (step.getKind() == "train")
+      return step;
+  return {};
+}
+
+/// Ops that a search for layouts neither adds nor removes, in order.
+static SmallVector<Operation *> modelOps(nn::StepOp step) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : step.getBody().front())
+    if (!isa<dist::ReshardOp, dist::AlikeOp>(op))
+      ops.push_back(&op);
+  return ops;
+}
+
+namespace {
+/// What is found of a plan without touching the module.
+struct TriedPlan {
+  OwningOpRef<ModuleOp> module;
+  std::optional<plan::SearchOutcome> outcome;
+};
+
+class PipelineSearch {
+public:
+  PipelineSearch(ModuleOp module, const CompileOptions &options, const plan::SearchRequest &request)
+      : module(module), options(options), request(request) {}
+
+  FailureOr<plan::SearchOutcome> run() {
+    nn::StepOp step = trainingStep(module);
+    if (step)
+      decision = plan::searchStages(step, {request.cluster, request.costs, options.ranks, space(),
+                                           request.memoryLimitBytes});
+    if (!decision || (options.parallel.isSearched && decision->isWhole()))
+      return searchWhole();
+    // A search over all layouts of meshes of two axes, too, where nothing is decided.
+    if (options.parallel.isSearched && !options.microBatches) {
+      TriedPlan whole = tryWhole();
+      if (whole.outcome && (!decision->fits() || whole.outcome->stepSeconds <= decision->plan.seconds)) {
+        take(*whole.module);
+        addSearch(*whole.outcome);
+        return *whole.outcome;
+      }
+    }
+    if (!decision->fits() && !request.takesClosest)
+      return reportOverMemory(step);
+    return searchStages(step);
+  }
+
+private:
+  plan::StageSpace space() const {
+    plan::StageSpace space;
+    const plan::ParallelSpec &asked = options.parallel;
+    if (!asked.isSearched) {
+      for (auto [number, decided] : {std::pair(asked.data, &space.data), {asked.tensor, &space.tensor},
+                                     {asked.pipeline, &space.pipeline}})
+        if (number > 0)
+          *decided = number;
+      if (asked.zero != plan::kSearchedZero)
+        space.zero = asked.zero;
+    }
+    // Without a number one micro-batch a stage is meant; in a search, as many as are best.
+    if (options.microBatches && !options.searchesMicroBatches)
+      space.microBatches = options.microBatches;
+    if (!options.schedule.empty() && options.schedule != "auto" && options.schedule != "accumulation")
+      space.schedule = options.schedule == "zb" ? "zb-h1" : options.schedule;
+    space.recompute = plan::Recompute::None;
+    return space;
+  }
+
+  /// One stage and the whole batch.
+  FailureOr<plan::SearchOutcome> searchWhole() {
+    if (!options.parallel.isSearched && !decision)
+      return module.emitError("the search finds no pipeline: the model cannot run in micro-batches, or no numbers of stages, "
+                              "micro-batches and ranks go together"),
+             failure();
+    FailureOr<plan::SearchOutcome> outcome = plan::searchLayouts(module, request);
+    if (succeeded(outcome))
+      addSearch(*outcome);
+    return outcome;
+  }
+
+  TriedPlan tryWhole() {
+    TriedPlan tried{OwningOpRef<ModuleOp>(module.clone()), {}};
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    plan::SearchRequest whole = request;
+    whole.takesClosest = false;
+    if (auto outcome = plan::searchLayouts(*tried.module, whole); succeeded(outcome))
+      tried.outcome = std::move(*outcome);
+    return tried;
+  }
+
+  void take(ModuleOp planned) {
+    module->setAttrs(planned->getAttrDictionary());
+    module.getBodyRegion().takeBody(planned.getBodyRegion());
+  }
+
+  /// What the search for stages did belongs to what was found without it.
+  void addSearch(plan::SearchOutcome &outcome) const {
+    if (!decision)
+      return;
+    outcome.seconds += decision->searchSeconds;
+    outcome.plansConsidered += decision->plansConsidered;
+    outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, decision->lowerBoundSeconds);
+    outcome.gap = outcome.stepSeconds > 0 ? 1 - outcome.lowerBoundSeconds / outcome.stepSeconds : 0;
+  }
+
+  FailureOr<plan::SearchOutcome> searchStages(nn::StepOp step) {
+    const plan::StageSetting &setting = decision->setting;
+    CompileOptions found = options;
+    found.parallel = {};
+    found.parallel.data = setting.data;
+    found.parallel.tensor = setting.tensor;
+    found.parallel.pipeline = setting.stages;
+    found.parallel.zero = setting.zero;
+    found.microBatches = setting.microBatches;
+    found.searchesMicroBatches = false;
+    found.schedule = setting.stages == 1 ? "" : setting.schedule;
+    plan::SearchRequest layouts = request;
+    layouts.parallel = found.parallel;
+    layouts.ranks = found.ranksOfStage();
+    layouts.memoryLimitBytes = std::nullopt; // it counts a whole model and a whole batch
+    SmallVector<int64_t> chunkOfOp;
+    for (auto [op, chunk] : llvm::zip(step.getBody().front(), decision->chunkOfOp))
+      if (!isa<dist::ReshardOp, dist::AlikeOp>(op))
+        chunkOfOp.push_back(chunk);
+    FailureOr<plan::SearchOutcome> outcome = plan::searchLayouts(module, layouts);
+    if (failed(outcome))
+      return failure();
+    statePipeline(module, found);
+    Builder b(module.getContext());
+    if (setting.stages > 1)
+      for (auto [op, chunk] : llvm::zip(modelOps(trainingStep(module)), chunkOfOp))
+        if (chunk >= 0)
+          op->setAttr(dist::kChunkAttr, b.getI64IntegerAttr(chunk));
+    describe(*outcome, found.parallel);
+    return outcome;
+  }
+
+  void describe(plan::SearchOutcome &outcome, const plan::ParallelSpec &parallel) const {
+    outcome.parallel = parallel;
+    if (parallel.pipeline > 1) {
+      outcome.meshAxes.insert(outcome.meshAxes.begin(), std::string(dist::kPipelineAxis));
+      outcome.meshSizes.insert(outcome.meshSizes.begin(), parallel.pipeline);
+    }
+    outcome.seconds += decision->searchSeconds;
+    outcome.plansConsidered += decision->plansConsidered;
+    outcome.stepSeconds = decision->plan.seconds;
+    outcome.computeSeconds = std::min(outcome.stepSeconds, outcome.computeSeconds / static_cast<double>(parallel.pipeline));
+    outcome.lowerBoundSeconds = decision->lowerBoundSeconds;
+    outcome.gap = outcome.stepSeconds > 0 ? 1 - outcome.lowerBoundSeconds / outcome.stepSeconds : 0;
+    outcome.bytes = *llvm::max_element(decision->bytes);
+    outcome.microBatches = decision->setting.microBatches;
+    outcome.schedule = decision->setting.schedule;
+  }
+
+  LogicalResult reportOverMemory(nn::StepOp step) const {
+    size_t stage = llvm::max_element(decision->bytes) - decision->bytes.begin();
+    int64_t ranks = decision->setting.ranksOfStage(), bytes = decision->bytes[stage];
+    InFlightDiagnostic error = step.emitError("no plan fits into ")
+                               << *request.memoryLimitBytes << " bytes a rank: of all pipelines the one that comes closest ("
+                               << plan::describe(decision->setting) << ") needs " << bytes << " on stage " << stage
+                               << " (ranks " << stage * ranks << " to " << (stage + 1) * ranks - 1 << "), "
+                               << bytes - *request.memoryLimitBytes << " more";
+    return error << "; use more ranks, a smaller batch or a larger --memory-limit";
+  }
+
+  ModuleOp module;
+  const CompileOptions &options;
+  const plan::SearchRequest &request;
+  std::optional<plan::StageDecision> decision;
+};
+} // namespace
+
+FailureOr<plan::SearchOutcome> pipeline::searchPipeline(ModuleOp module, const CompileOptions &options,
+                                                        const plan::SearchRequest &request) {
+  return PipelineSearch(module, options, request).run();
+}
+
+void pipeline::statePipeline(ModuleOp module, const CompileOptions &options) {
+  auto schedule = makeTaskSchedule(options);
+  if (!schedule)
+    return llvm::consumeError(schedule.takeError()); // told before the phases began
+  if (schedule->isTrivial())
+    return;
+  Builder b(module.getContext());
+  module->setAttr(dist::kStagesAttr, b.getI64IntegerAttr(options.parallel.pipeline));
+  module->setAttr(dist::kMicroBatchesAttr, b.getI64IntegerAttr(schedule->microBatches));
+  module->setAttr(dist::kScheduleAttr, b.getStringAttr(options.schedule.empty() ? schedule->name : options.schedule));
+}
+
+CompileOptions pipeline::withPlannedPipeline(ModuleOp module, const CompileOptions &options) {
+  CompileOptions planned = options;
+  auto stages = module->getAttrOfType<IntegerAttr>(dist::kStagesAttr);
+  auto microBatches = module->getAttrOfType<IntegerAttr>(dist::kMicroBatchesAttr);
+  auto schedule = module->getAttrOfType<StringAttr>(dist::kScheduleAttr);
+  if (options.searchesStages()) {
+    planned.parallel = {}; // what was searched: one stage, unless the plan says otherwise
+    planned.parallel.isSearched = true;
+    planned.searchesMicroBatches = false;
+    planned.schedule.clear();
+  }
+  if (stages && microBatches && schedule) {
+    planned.parallel.pipeline = stages.getInt();
+    planned.microBatches = microBatches.getInt();
+    planned.schedule = schedule.str();
+  }
+  return planned;
+}

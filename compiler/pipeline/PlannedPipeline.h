@@ -1,0 +1,26 @@
+//===- PlannedPipeline.h - the pipeline that a plan states ------*- C++ -*-===//
+#ifndef PDC_COMPILER_PIPELINE_PLANNEDPIPELINE_H
+#define PDC_COMPILER_PIPELINE_PLANNEDPIPELINE_H
+
+#include "compiler/pipeline/Options.h"
+#include "compiler/plan/SearchOutcome.h"
+#include "compiler/plan/search/LayoutSearch.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace pdc::pipeline {
+
+/// Searches for stages, micro-batches and schedule, what `options` leave open of them, and for the layouts of the stages;
+/// writes all of it into the module (dialects/dist/IR/PipelineAttributes.h). Where the whole batch on one stage is best, or
+/// the model cannot run in micro-batches, that is a search for layouts alone.
+mlir::FailureOr<plan::SearchOutcome> searchPipeline(mlir::ModuleOp module, const CompileOptions &options,
+                                                    const plan::SearchRequest &request);
+
+/// Has the module state the pipeline that `options` ask for.
+void statePipeline(mlir::ModuleOp module, const CompileOptions &options);
+
+/// The options with the pipeline that the module states, where it states one.
+CompileOptions withPlannedPipeline(mlir::ModuleOp module, const CompileOptions &options);
+
+} // namespace pdc::pipeline
+
+#endif // PDC_COMPILER_PIPELINE_PLANNEDPIPELINE_H

@@ -1,0 +1,228 @@
+//===- StageSearch.cpp - data, tensor, pipeline, ZeRO, micro-batches ------===//
+
+#include "compiler/plan/stages/StageSearch.h"
+#include <algorithm>
+#include <chrono>
+
+using namespace pdc;
+using namespace pdc::plan;
+
+/// Plans are simulated that cost so much more than the best, at most so many.
+static constexpr double kNear = 1.03;
+static constexpr size_t kMostSimulated = 4;
+/// Units that a step should have for each stage of the longest pipeline.
+static constexpr int64_t kUnitsOfStage = 2;
+
+std::string plan::describe(const StageSetting &setting) {
+  std::string text = "pipeline=" + std::to_string(setting.stages) + " data=" + std::to_string(setting.data) +
+                     " tensor=" + std::to_string(setting.tensor) + " zero=" + std::to_string(setting.zero) + ", " +
+                     std::to_string(setting.microBatches) + " micro-batch" + (setting.microBatches > 1 ? "es" : "");
+  return setting.stages > 1 ? text + ", " + setting.schedule : text;
+}
+
+static std::vector<int64_t> divisorsOf(int64_t number) {
+  std::vector<int64_t> divisors;
+  for (int64_t i = 1; i <= number; ++i)
+    if (number % i == 0)
+      divisors.push_back(i);
+  return divisors;
+}
+
+namespace {
+
+/// A setting, and what is known of it.
+struct Candidate {
+  StageSetting setting;
+  std::unique_ptr<StageCosts> costs;
+  StagePlan plan;
+};
+
+
+class StageSearch {
+public:
+  StageSearch(nn::StepOp step, const StageRequest &request, const StepUnits &units)
+      : step(step), request(request), units(units), graph(units),
+        tables(step, units, request.cluster, request.costs, request.ranks),
+        links(request.cluster, request.costs) {}
+
+  std::optional<StageDecision> run() {
+    std::vector<std::pair<double, size_t>> order; // by bound
+    std::vector<StageSetting> all = groups();
+    for (auto [index, group] : llvm::enumerate(all)) {
+      double bound = boundOfAllLayouts(tables, links, group, request.space.zero, request.space.schedule);
+      lowerBound = std::min(lowerBound, bound);
+      if (bound < std::numeric_limits<double>::infinity())
+        order.emplace_back(bound, index);
+    }
+    llvm::sort(order);
+    for (auto [bound, index] : order)
+      if (bound < best * kNear)
+        for (StageSetting &setting : settingsOf(all[index]))
+          solve(std::move(setting));
+    if (near.empty() && !closest)
+      return std::nullopt;
+    return decide();
+  }
+
+private:
+  std::vector<StageSetting> groups() const;
+  std::vector<StageSetting> settingsOf(const StageSetting &group) const;
+  std::vector<int64_t> microBatchCounts(int64_t data) const;
+  void solve(StageSetting setting);
+  void keepClosest(Candidate candidate);
+  StageDecision decide();
+
+  nn::StepOp step;
+  const StageRequest &request;
+  const StepUnits &units;
+  CutGraph graph;
+  LayoutTables tables;
+  StageLinks links;
+  std::vector<Candidate> near; // plans that may be simulated
+  std::optional<Candidate> closest; // where nothing fits
+  int64_t closestBytes = 0;
+  double best = std::numeric_limits<double>::infinity();
+  double lowerBound = std::numeric_limits<double>::infinity();
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The space
+//===----------------------------------------------------------------------===//
+
+template <typename T> static bool allows(const std::optional<T> &decided, const T &value) {
+  return !decided || *decided == value;
+}
+
+/// Micro-batches of equal size, where a replica's samples can be divided so; else powers of two.
+std::vector<int64_t> StageSearch::microBatchCounts(int64_t data) const {
+  int64_t samples = tables.getBatch() / data;
+  if (request.space.microBatches)
+    return *request.space.microBatches <= samples ? std::vector{*request.space.microBatches}
+                                                  : std::vector<int64_t>();
+  std::vector<int64_t> counts;
+  for (int64_t count = 1; count <= samples; ++count) {
+    bool isPowerOfTwo = (count & (count - 1)) == 0;
+    if (tables.getBatch() % data == 0 ? samples % count == 0 : isPowerOfTwo)
+      counts.push_back(count);
+  }
+  return counts;
+}
+
+/// All numbers of stages, replicas, ranks of tensor parallelism and micro-batches.
+std::vector<StageSetting> StageSearch::groups() const {
+  const StageSpace &space = request.space;
+  std::vector<StageSetting> all;
+  for (int64_t stages : divisorsOf(request.ranks)) {
+    if (!allows(space.pipeline, stages) || stages > units.size())
+      continue;
+    for (int64_t tensor : divisorsOf(request.ranks / stages)) {
+      int64_t data = request.ranks / stages / tensor;
+      if (allows(space.tensor, tensor) && allows(space.data, data))
+        for (int64_t microBatches : microBatchCounts(data))
+          all.push_back({stages, data, tensor, 0, microBatches});
+    }
+  }
+  return all;
+}
+
+std::vector<StageSetting> StageSearch::settingsOf(const StageSetting &group) const {
+  const StageSpace &space = request.space;
+  std::vector<std::string> schedules = {"1f1b", "zb-h1"};
+  if (space.schedule)
+    schedules = {*space.schedule};
+  if (group.stages == 1)
+    schedules = {group.microBatches == 1 ? "none" : "accumulation"};
+  std::vector<StageSetting> all;
+  for (int64_t zero = 0; zero <= (group.data > 1 ? 3 : 0); ++zero)
+    for (const std::string &schedule : schedules) {
+      StageSetting setting = group;
+      setting.zero = zero;
+      setting.schedule = schedule;
+      setting.recompute = {space.recompute.value_or(Recompute::None)};
+      // Nothing is computed again where no memory is lacking.
+      if (!space.recompute && request.memoryLimitBytes)
+        setting.recompute.assign(std::begin(kRecomputes), std::end(kRecomputes));
+      if (allows(space.zero, zero))
+        all.push_back(std::move(setting));
+    }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// The search
+//===----------------------------------------------------------------------===//
+
+void StageSearch::solve(StageSetting setting) {
+  Candidate candidate{std::move(setting), nullptr, {}};
+  candidate.costs = std::make_unique<StageCosts>(graph, tables, links, candidate.setting);
+  bool isLarge = request.memoryLimitBytes && candidate.costs->boundBytes() > *request.memoryLimitBytes;
+  if (candidate.costs->boundSeconds() >= best * kNear || (isLarge && !near.empty()))
+    return;
+  candidate.plan = planStages(candidate.costs->problem(request.memoryLimitBytes), best * kNear);
+  if (candidate.plan.status == StageStatus::overMemory)
+    return keepClosest(std::move(candidate));
+  if (candidate.plan.status != StageStatus::found)
+    return;
+  best = std::min(best, candidate.plan.seconds);
+  near.push_back(std::move(candidate));
+}
+
+void StageSearch::keepClosest(Candidate candidate) {
+  int64_t most = 0;
+  for (auto [s, stage] : llvm::enumerate(candidate.plan.stages))
+    most = std::max(most, stageBytes(stage.cost, candidate.setting.inFlight(static_cast<int64_t>(s))));
+  if (closest && most >= closestBytes)
+    return;
+  closest = std::move(candidate);
+  closestBytes = most;
+}
+
+StageDecision StageSearch::decide() {
+  std::vector<std::pair<double, size_t>> order; // by cost
+  for (auto [index, candidate] : llvm::enumerate(near))
+    if (candidate.plan.seconds < best * kNear)
+      order.emplace_back(candidate.plan.seconds, index);
+  llvm::sort(order);
+  order.resize(std::min(order.size(), kMostSimulated));
+  Candidate *chosen = near.empty() ? &*closest : nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (auto [cost, index] : order)
+    if (double seconds = near[index].costs->simulate(near[index].plan.stages); seconds < least) {
+      least = seconds;
+      chosen = &near[index];
+    }
+  StageDecision decision;
+  decision.setting = chosen->setting;
+  decision.plan = chosen->plan;
+  decision.simulatedSeconds = least;
+  decision.leastSeconds = near.empty() ? chosen->plan.seconds : best;
+  decision.lowerBoundSeconds = std::min(lowerBound, decision.leastSeconds);
+  decision.plansConsidered = tables.plansConsidered;
+  std::vector<int64_t> stageOfUnit(units.size(), 0);
+  for (auto [s, stage] : llvm::enumerate(chosen->plan.stages)) {
+    decision.recompute.push_back(chosen->costs->recomputeOf(stage));
+    decision.bytes.push_back(stageBytes(stage.cost, chosen->setting.inFlight(static_cast<int64_t>(s))));
+    for (int unit = 0; unit < units.size(); ++unit)
+      if (graph.contains(stage.to, unit) && !graph.contains(stage.from, unit))
+        stageOfUnit[unit] = static_cast<int64_t>(s);
+  }
+  const passes::StepClasses &classes = units.getClasses();
+  for (mlir::Operation &op : step.getBody().front())
+    decision.chunkOfOp.push_back(classes.isWork(&op) && classes.isForward(&op) ? stageOfUnit[units.unitOf(&op)]
+                                                                              : -1);
+  return decision;
+}
+
+std::optional<StageDecision> plan::searchStages(nn::StepOp step, const StageRequest &request) {
+  auto begin = std::chrono::steady_clock::now();
+  int64_t wanted = kUnitsOfStage * request.space.pipeline.value_or(std::min<int64_t>(request.ranks, 16));
+  std::unique_ptr<StepUnits> units = StepUnits::make(step, static_cast<int>(wanted));
+  if (!units)
+    return std::nullopt;
+  std::optional<StageDecision> decision = StageSearch(step, request, *units).run();
+  if (decision)
+    decision->searchSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return decision;
+}

@@ -1,0 +1,55 @@
+//===- StageSearch.h - data, tensor, pipeline, ZeRO, micro-batches -*- C++ -*-===//
+#ifndef PDC_COMPILER_PLAN_STAGES_STAGESEARCH_H
+#define PDC_COMPILER_PLAN_STAGES_STAGESEARCH_H
+
+#include "compiler/plan/stages/StageCosts.h"
+
+namespace pdc::plan {
+
+/// What somebody has decided; the rest is searched.
+struct StageSpace {
+  std::optional<int64_t> data, tensor, pipeline, zero, microBatches;
+  std::optional<std::string> schedule;
+  std::optional<Recompute> recompute;
+};
+
+struct StageRequest {
+  const machine::Cluster &cluster;
+  const cost::CostModel &costs;
+  int64_t ranks = 1;
+  StageSpace space;
+  std::optional<int64_t> memoryLimitBytes; // of a rank
+};
+
+/// How a step is best run.
+struct StageDecision {
+  StageSetting setting;
+  StagePlan plan;
+  std::vector<Recompute> recompute; // per stage
+  std::vector<int64_t> bytes;       // of a rank of each stage
+  std::vector<int64_t> chunkOfOp;   // per op of the step; -1: no forward op
+  double simulatedSeconds = 0;      // of the schedule
+  double lowerBoundSeconds = 0;     // of the whole space: no layouts, cuts or settings cost less
+  double leastSeconds = 0;          // of the plan that costs least; the simulation may prefer another
+  double plansConsidered = 0;
+  double searchSeconds = 0;
+
+  /// The whole batch at once, on one stage.
+  bool isWhole() const { return setting.stages == 1 && setting.microBatches == 1; }
+  bool fits() const { return plan.status == StageStatus::found; }
+};
+
+/// The best way to run a step that trains: over all numbers of stages, meshes, ZeRO stages, micro-batches, schedules, cuts,
+/// and what is computed again on each stage. Of settings whose bound is above the best plan nothing more is asked. The
+/// schedules of the few best plans are simulated, and the fastest is taken. Where nothing fits into memory, the plan that
+/// lacks least.
+///
+/// Nothing where the step cannot run in micro-batches, or the space is empty.
+std::optional<StageDecision> searchStages(nn::StepOp step, const StageRequest &request);
+
+/// "pipeline=2 data=2 tensor=1 zero=0, 8 micro-batches, 1f1b"
+std::string describe(const StageSetting &setting);
+
+} // namespace pdc::plan
+
+#endif // PDC_COMPILER_PLAN_STAGES_STAGESEARCH_H

@@ -1,0 +1,236 @@
+//===- StageSearchTest.cpp - pipelines of whole models --------------------===//
+
+#include "compiler/machine/ClusterFile.h"
+#include "compiler/pipeline/Compiler.h"
+#include "compiler/plan/stages/StageSearch.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <gtest/gtest.h>
+
+using namespace pdc;
+using namespace pdc::plan;
+
+namespace {
+
+/// A model's training step, as a search finds it.
+struct Training {
+  Training(const std::string &model, int64_t batch) : context(registry()) {
+    context.disableMultithreading();
+    std::string text = model;
+    if (model.find('\n') == std::string::npos)
+      text = llvm::cantFail(llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(model)))->getBuffer().str();
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    pipeline::CompileOptions options;
+    options.batch = batch;
+    options.parallel.isSearched = true;
+    EXPECT_TRUE(succeeded(pipeline::runPhasesForSearch(*module, options)));
+    for (nn::StepOp candidate : module->getOps<nn::StepOp>())
+      if (candidate.getKind() == "train")
+        step = candidate;
+  }
+  static mlir::DialectRegistry registry() {
+    mlir::DialectRegistry registry;
+    pipeline::registerDialects(registry);
+    return registry;
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  nn::StepOp step;
+};
+
+/// Two nodes of two devices; `fast` of the second one's devices is as fast as so many of the first one's.
+machine::Cluster clusterOf(double fast = 1) {
+  std::string flops = std::to_string(fast * 1e12);
+  return llvm::cantFail(machine::parseCluster(R"(name: two
+devices:
+  a: {memory: 16 GB, peak: {f32: 1e12}, memory_bandwidth: 200 GB/s, launch: 1 us}
+  b: {memory: 16 GB, peak: {f32: )" + flops + R"(}, memory_bandwidth: 200 GB/s, launch: 1 us}
+nodes:
+  - {count: 1, device: a, devices: 2, host: {memory: 64 GB, memory_bandwidth: 200 GB/s, cores: 8, link: {latency: 5 us, bandwidth: 12 GB/s}},
+     links: [{name: bus, members: 2, latency: 3 us, bandwidth: 10 GB/s}]}
+  - {count: 1, device: b, devices: 2, host: {memory: 64 GB, memory_bandwidth: 200 GB/s, cores: 8, link: {latency: 5 us, bandwidth: 12 GB/s}},
+     links: [{name: bus, members: 2, latency: 3 us, bandwidth: 10 GB/s}]}
+network: [{name: ethernet, members: 2, latency: 30 us, bandwidth: 1 GB/s}]
+)",
+                                              "two"));
+}
+
+/// A stack of layers whose parameters are large for their work, so that replicas are not worth their reductions.
+std::string stackOf(int layers) {
+  return R"(
+nn.block @layer(%x: tensor<?x512xf32>) -> tensor<?x512xf32> {
+  %w = nn.param "w" init(kaiming) : tensor<512x512xf32>
+  %y = nn.linear %x, %w : (tensor<?x512xf32>, tensor<512x512xf32>) -> tensor<?x512xf32>
+  %z = nn.tanh %y : tensor<?x512xf32>
+  nn.return %z : tensor<?x512xf32>
+}
+nn.model @stack(%x: tensor<?x512xf32>) -> (loss: tensor<f32>) {
+  %y = nn.repeat )" +
+         std::to_string(layers) + R"( @layer "h" (%x) : (tensor<?x512xf32>) -> tensor<?x512xf32>
+  %loss = nn.reduce_mean %y {axes = array<i64: 0, 1>} : (tensor<?x512xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+)";
+}
+
+struct Search {
+  Search(Training &training, machine::Cluster used, int64_t ranks, StageSpace space = {},
+         std::optional<int64_t> memory = {})
+      : cluster(std::move(used)), costs(llvm::cantFail(cost::makeCostModel("native", cluster))),
+        request{cluster, *costs, ranks, space, memory}, decision(searchStages(training.step, request)) {}
+
+  machine::Cluster cluster;
+  std::unique_ptr<cost::CostModel> costs;
+  StageRequest request;
+  std::optional<StageDecision> decision;
+};
+
+TEST(StepUnits, ATransformerIsCutBetweenItsBlocks) {
+  Training training("models/gpt_tiny.mlir", 8);
+  std::unique_ptr<StepUnits> units = StepUnits::make(training.step, 4);
+  ASSERT_TRUE(units);
+  // Embedding and position, two blocks a layer, final norm, logits, loss.
+  EXPECT_GE(units->size(), 2 + 2 * 4);
+  EXPECT_EQ(units->getCuts().size(), units->size() + 1);
+  std::vector<int> forward(units->size(), 0);
+  for (const UnitMessage &message : units->getMessages()) {
+    for (int to : message.to)
+      EXPECT_EQ(message.isForward, message.from < to);
+    if (message.isForward && message.from < units->size() - 3)
+      EXPECT_EQ(++forward[message.from], 1) << "one value leaves a unit";
+  }
+  int tied = 0;
+  for (const UnitParameter &parameter : units->getParameters())
+    if (parameter.units.size() > 1) {
+      EXPECT_EQ(parameter.name, "wte.weight");
+      ++tied;
+    }
+  EXPECT_EQ(tied, 1);
+}
+
+TEST(StepUnits, BranchesCanBeOnDifferentStages) {
+  std::string towers = R"(
+nn.block @layer(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %w = nn.param "w" init(kaiming) : tensor<64x64xf32>
+  %y = nn.linear %x, %w : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x64xf32>
+  %z = nn.tanh %y : tensor<?x64xf32>
+  nn.return %z : tensor<?x64xf32>
+}
+nn.model @towers(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>) -> (loss: tensor<f32>) {
+  %a = nn.repeat 3 @layer "a" (%x) : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  %b = nn.repeat 3 @layer "b" (%y) : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  %s = nn.add %a, %b : (tensor<?x64xf32>, tensor<?x64xf32>) -> tensor<?x64xf32>
+  %loss = nn.reduce_mean %s {axes = array<i64: 0, 1>} : (tensor<?x64xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+)";
+  Training training(towers, 8);
+  std::unique_ptr<StepUnits> units = StepUnits::make(training.step, 2);
+  ASSERT_TRUE(units);
+  // Every part of one tower with every part of the other.
+  EXPECT_GT(units->getCuts().size(), 4 * 4);
+  EXPECT_GT(units->getCuts().size(), units->size() + 1);
+}
+
+TEST(StageSearch, NoSettingAndNoCutsAreBetter) {
+  Training training("models/gpt_tiny.mlir", 8);
+  for (const char *preset : {"pipedream_a", "dgx_h100"})
+    for (std::optional<int64_t> memory : {std::optional<int64_t>(), std::optional<int64_t>(40'000'000)}) {
+      Search search(training, llvm::cantFail(machine::resolveCluster(preset, 4)), 4, {}, memory);
+      ASSERT_TRUE(search.decision);
+      std::unique_ptr<StepUnits> units = StepUnits::make(training.step, 8);
+      CutGraph graph(*units);
+      LayoutTables tables(training.step, *units, search.cluster, *search.costs, 4);
+      StageLinks links(search.cluster, *search.costs);
+      double best = std::numeric_limits<double>::infinity();
+      for (auto [stages, data, tensor] : {std::tuple(1, 4, 1), {1, 2, 2}, {1, 1, 4}, {2, 2, 1}, {2, 1, 2}, {4, 1, 1}})
+        for (int64_t microBatches : {1, 2, 4, 8})
+          for (int64_t zero = 0; zero <= (data > 1 ? 3 : 0); ++zero)
+            for (const char *schedule : {"1f1b", "zb-h1"}) {
+              if (microBatches * data > 8)
+                continue;
+              StageSetting setting{stages, data, tensor, zero, microBatches, stages == 1 ? "none" : schedule};
+              if (memory)
+                setting.recompute.assign(std::begin(kRecomputes), std::end(kRecomputes));
+              StageCosts costs(graph, tables, links, setting);
+              StagePlan plan = planStagesByBruteForce(costs.problem(memory));
+              if (plan.status != StageStatus::found)
+                continue;
+              best = std::min(best, plan.seconds);
+              EXPECT_LE(costs.boundSeconds(), plan.seconds * (1 + 1e-9)) << describe(setting);
+              EXPECT_LE(boundOfAllLayouts(tables, links, setting, zero, setting.schedule), plan.seconds * (1 + 1e-9))
+                  << describe(setting);
+            }
+      EXPECT_DOUBLE_EQ(search.decision->leastSeconds, best) << preset;
+      EXPECT_LE(search.decision->lowerBoundSeconds, best);
+      EXPECT_GT(search.decision->lowerBoundSeconds, 0);
+    }
+}
+
+TEST(StageSearch, AStackOfLargeParametersIsAPipeline) {
+  Training training(stackOf(8), 64);
+  Search search(training, clusterOf(), 4);
+  ASSERT_TRUE(search.decision);
+  EXPECT_GT(search.decision->setting.stages, 1);
+  EXPECT_GT(search.decision->setting.microBatches, 1);
+  // Chunks do not go back.
+  int64_t last = 0;
+  for (int64_t chunk : search.decision->chunkOfOp) {
+    if (chunk >= 0)
+      EXPECT_GE(chunk, last);
+    last = std::max(last, chunk);
+  }
+  EXPECT_EQ(last, search.decision->setting.stages - 1);
+}
+
+TEST(StageSearch, FasterDevicesGetMoreLayers) {
+  Training training(stackOf(12), 64);
+  StageSpace space;
+  space.pipeline = 4;
+  Search search(training, clusterOf(/*fast=*/4), 4, space);
+  ASSERT_TRUE(search.decision);
+  const std::vector<PlannedStage> &stages = search.decision->plan.stages;
+  ASSERT_EQ(stages.size(), 4u);
+  EXPECT_GT(stages[3].to - stages[3].from, stages[0].to - stages[0].from);
+}
+
+TEST(StageSearch, WhatIsGivenIsKept) {
+  Training training(stackOf(8), 64);
+  StageSpace space;
+  space.pipeline = 2;
+  space.tensor = 2;
+  space.microBatches = 4;
+  space.schedule = "gpipe";
+  Search search(training, clusterOf(), 4, space);
+  ASSERT_TRUE(search.decision);
+  const StageSetting &setting = search.decision->setting;
+  EXPECT_EQ(std::tuple(setting.stages, setting.data, setting.tensor, setting.microBatches, setting.schedule),
+            std::tuple(2, 1, 2, 4, "gpipe"));
+}
+
+TEST(StageSearch, MemoryIsKeptOrTheClosestPlanIsTold) {
+  Training training(stackOf(8), 64);
+  Search free(training, clusterOf(), 4);
+  ASSERT_TRUE(free.decision);
+  int64_t most = *llvm::max_element(free.decision->bytes);
+  Search tight(training, clusterOf(), 4, {}, most * 9 / 10);
+  ASSERT_TRUE(tight.decision);
+  EXPECT_TRUE(tight.decision->fits());
+  EXPECT_LE(*llvm::max_element(tight.decision->bytes), most * 9 / 10);
+  EXPECT_GE(tight.decision->leastSeconds, free.decision->leastSeconds);
+  Search none(training, clusterOf(), 4, {}, 1000);
+  ASSERT_TRUE(none.decision);
+  EXPECT_FALSE(none.decision->fits());
+  EXPECT_GT(*llvm::max_element(none.decision->bytes), 1000);
+}
+
+TEST(StageSearch, AModelWithoutMicroBatchesHasNoPipeline) {
+  Training training("models/moe_tiny.mlir", 8);
+  Search search(training, clusterOf(), 4);
+  EXPECT_FALSE(search.decision);
+}
+
+} // namespace
