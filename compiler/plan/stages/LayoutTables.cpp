@@ -10,9 +10,19 @@ using namespace pdc;
 using namespace pdc::plan;
 using passes::OpClass;
 
+/// Latencies and larger shares of the peak for more work: then f(n) / n does not grow with n. Measured times may be anything.
+static bool favoursLargeWork(const machine::Cluster &cluster) {
+  return cluster.collectives.empty() && llvm::all_of(cluster.devices, [](const machine::DeviceKind &device) {
+           return device.librarySeconds.empty() &&
+                  llvm::all_of(device.efficiencies, [](const machine::EfficiencyCurve &curve) {
+                    return llvm::is_sorted(curve.points, [](const auto &a, const auto &b) { return a.share < b.share; });
+                  });
+         });
+}
+
 LayoutTables::LayoutTables(nn::StepOp step, const StepUnits &units, const machine::Cluster &cluster,
                            const cost::CostModel &costs, int64_t ranks)
-    : step(step), units(units), cluster(cluster), costs(costs), ranks(ranks) {
+    : step(step), units(units), cluster(cluster), costs(costs), ranks(ranks), favoursLarge(favoursLargeWork(cluster)) {
   for (BlockArgument argument : step.getBody().getArguments())
     if (nameOfArgument(step, argument.getArgNumber()).role == "input")
       batch = cast<RankedTensorType>(argument.getType()).getDimSize(0);
@@ -23,6 +33,19 @@ const LayoutTable *LayoutTables::find(int64_t tensor, int64_t samples, int64_t d
   if (isNew)
     entry->second = solve(tensor, samples, device);
   return entry->second.get();
+}
+
+std::optional<LayoutTables::Known> LayoutTables::findKnown(int64_t tensor, int64_t samples, int64_t device) {
+  if (!favoursLarge)
+    return Known{find(tensor, samples, device), 1};
+  std::optional<Known> known;
+  int64_t fewest = 0;
+  for (const auto &[key, table] : tables)
+    if (auto [t, n, d] = key; t == tensor && d == device && n >= samples && table && (!known || n < fewest)) {
+      known = {table.get(), static_cast<double>(samples) / static_cast<double>(n)};
+      fewest = n;
+    }
+  return known;
 }
 
 /// A copy of the step in which values that have the batch have so many samples: only to ask what its ops cost.

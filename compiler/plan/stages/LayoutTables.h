@@ -48,6 +48,13 @@ public:
 
   /// Null where the step cannot be split so. `device` is a rank with the device that computes.
   const LayoutTable *find(int64_t tensor, int64_t samples, int64_t device);
+  /// A table of at least so many samples that is there already, of the fewest; the one that find() gives where work on
+  /// more samples may take longer for a sample. Null where there is none.
+  struct Known {
+    const LayoutTable *table;
+    double share; // of the table's samples
+  };
+  std::optional<Known> findKnown(int64_t tensor, int64_t samples, int64_t device);
   int64_t getBatch() const { return batch; }
   double plansConsidered = 0; // over all problems
 
@@ -64,6 +71,7 @@ private:
   const machine::Cluster &cluster;
   const cost::CostModel &costs;
   int64_t ranks, batch = 1;
+  bool favoursLarge; // seconds for a sample do not grow with the number of samples
   std::map<int64_t, mlir::OwningOpRef<mlir::ModuleOp>> steps; // by samples
   std::map<Key, std::unique_ptr<LayoutTable>> tables;
 };

@@ -312,7 +312,7 @@ double StageCosts::boundSeconds() const {
 /// k X + e Y for the seconds X of a micro-batch and Y of what is done once, of which the tables know a bound of w X + Y
 /// (docs/planning.md).
 double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const StageSetting &setting,
-                               std::optional<int64_t> zero, std::optional<std::string> schedule) {
+                               std::optional<int64_t> zero, std::optional<std::string> schedule, bool isExact) {
   double best = std::numeric_limits<double>::infinity();
   auto stages = static_cast<double>(setting.stages), microBatches = static_cast<double>(setting.microBatches);
   bool fillsGaps = setting.stages > 1 && schedule.value_or("zb-h1") == "zb-h1";
@@ -320,18 +320,26 @@ double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const St
   double often = fillsGaps ? microBatches : stages - 1 + microBatches;
   double once = splitsUpdate ? 1 / static_cast<double>(setting.data) : 1;
   for (const StagePosition &position : links.positions(setting.stages, setting.ranksOfStage()).kinds) {
-    const LayoutTable *layout =
-        tables.find(setting.tensor, setting.samples(tables.getBatch()), position.device);
+    int64_t samples = setting.samples(tables.getBatch());
+    LayoutTables::Known known{nullptr, 1};
+    if (isExact)
+      known.table = tables.find(setting.tensor, samples, position.device);
+    else if (auto found = tables.findKnown(setting.tensor, samples, position.device))
+      known = *found;
+    else
+      return 0;
+    const LayoutTable *layout = known.table;
     if (!layout)
       return std::numeric_limits<double>::infinity();
+    double least = known.share * layout->boundSeconds + (1 - known.share) * layout->leastOnce; // of w X + Y
     double reduce = 0;
     for (int64_t bytes : layout->leastGradientBytes)
       reduce += links.dataSeconds(setting, scatters ? Collective::ReduceScatter : Collective::AllReduce, bytes);
     double share = often / LayoutTable::kWeight;
-    double seconds = share * (layout->boundSeconds - (stages - 1) * LayoutTable::kWeight * layout->mostAtCut) +
+    double seconds = share * (least - (stages - 1) * LayoutTable::kWeight * layout->mostAtCut) +
                      (once - share) * layout->leastOnce + reduce;
     if (fillsGaps)
-      seconds += (stages - 1) * layout->leastForward;
+      seconds += (stages - 1) * known.share * layout->leastForward;
     best = std::min(best, seconds / stages);
   }
   return best;

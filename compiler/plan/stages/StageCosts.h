@@ -88,9 +88,10 @@ private:
 };
 
 /// No plan with these numbers of stages, ranks and micro-batches takes less, in whatever layouts, under any of the ZeRO
-/// stages and schedules that `zero` and `schedule` leave open. Infinite where the step cannot be split so.
+/// stages and schedules that `zero` and `schedule` leave open. Infinite where the step cannot be split so. Unless
+/// `isExact`, tables that are there already are asked, of more samples if need be.
 double boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const StageSetting &setting,
-                         std::optional<int64_t> zero, std::optional<std::string> schedule);
+                         std::optional<int64_t> zero, std::optional<std::string> schedule, bool isExact = true);
 
 /// The costs of stages under one setting.
 class StageCosts {

@@ -3,6 +3,7 @@
 #include "compiler/plan/stages/StageSearch.h"
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 using namespace pdc;
 using namespace pdc::plan;
@@ -46,25 +47,17 @@ public:
         links(request.cluster, request.costs) {}
 
   std::optional<StageDecision> run() {
-    std::vector<std::pair<double, size_t>> order; // by bound
-    std::vector<StageSetting> all = groups();
-    for (auto [index, group] : llvm::enumerate(all)) {
-      double bound = boundOfAllLayouts(tables, links, group, request.space.zero, request.space.schedule);
-      lowerBound = std::min(lowerBound, bound);
-      if (bound < std::numeric_limits<double>::infinity())
-        order.emplace_back(bound, index);
-    }
-    llvm::sort(order);
-    for (auto [bound, index] : order)
-      if (bound < best * kNear)
-        for (StageSetting &setting : settingsOf(all[index]))
-          solve(std::move(setting));
+    solveGroups();
     if (near.empty() && !closest)
       return std::nullopt;
     return decide();
   }
 
 private:
+  void solveGroups();
+  double boundOf(const StageSetting &group, bool isExact) {
+    return boundOfAllLayouts(tables, links, group, request.space.zero, request.space.schedule, isExact);
+  }
   std::vector<StageSetting> groups() const;
   std::vector<StageSetting> settingsOf(const StageSetting &group) const;
   std::vector<int64_t> microBatchCounts(int64_t data) const;
@@ -153,6 +146,44 @@ std::vector<StageSetting> StageSearch::settingsOf(const StageSetting &group) con
 //===----------------------------------------------------------------------===//
 // The search
 //===----------------------------------------------------------------------===//
+
+/// By increasing bounds. A group whose layouts are not known yet is bounded by those for more samples; if it comes to be the
+/// first, its own are searched, and it takes its place again.
+void StageSearch::solveGroups() {
+  std::vector<StageSetting> all = groups();
+  struct Open {
+    double bound;
+    size_t group;
+    bool isExact;
+    auto operator<=>(const Open &) const = default;
+  };
+  std::set<Open> open;
+  // Those of the most samples first: there the others find something known.
+  std::vector<std::pair<int64_t, size_t>> order;
+  for (auto [index, group] : llvm::enumerate(all))
+    order.emplace_back(-group.samples(tables.getBatch()), index);
+  llvm::sort(order);
+  for (auto [samples, index] : order) {
+    const StageSetting &group = all[index];
+    double known = boundOf(group, /*isExact=*/false); // 0: nothing is known of so many ranks
+    open.insert(known > 0 ? Open{known, index, false} : Open{boundOf(group, true), index, true});
+  }
+  while (!open.empty()) {
+    auto [bound, index, isExact] = *open.begin();
+    if (bound >= best * kNear || bound == std::numeric_limits<double>::infinity())
+      break;
+    open.erase(open.begin());
+    if (!isExact) {
+      open.insert({boundOf(all[index], true), index, true});
+      continue;
+    }
+    lowerBound = std::min(lowerBound, bound);
+    for (StageSetting &setting : settingsOf(all[index]))
+      solve(std::move(setting));
+  }
+  if (!open.empty())
+    lowerBound = std::min(lowerBound, open.begin()->bound);
+}
 
 void StageSearch::solve(StageSetting setting) {
   Candidate candidate{std::move(setting), nullptr, {}};
