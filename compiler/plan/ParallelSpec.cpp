@@ -89,6 +89,10 @@ Expected<ParallelSpec> pdc::plan::parseParallelSpec(StringRef text, int64_t rank
     spec.searchesStages = ranks > 1;
     return spec;
   }
+  if (text == "layouts") {
+    spec.isSearched = ranks > 1;
+    return spec;
+  }
   if (text == "tensor") {
     spec.tensor = ranks;
     return spec;

@@ -25,7 +25,7 @@ struct ParallelSpec {
   bool isDataParallel() const { return !isSearched && !searchesStages && tensor == 1 && zero == 0; }
 };
 
-/// Reads `auto`, a preset ("data", "zero1", "zero2", "zero3", "tensor"), or a list "data=2,tensor=1,zero=1", for a
+/// Reads `auto`, `layouts` (auto, but one stage and the whole batch), a preset ("data", "zero1", "zero2", "zero3", "tensor"), or a list "data=2,tensor=1,zero=1", for a
 /// job of `ranks`. What a list does not name is 1, except that `data` takes the ranks that are left. A number may be
 /// `auto`; then `data` is searched as well, if it is not named. Errors: an unknown word, a number that is not
 /// one, a product that is not `ranks`, and every kind of parallelism that this version cannot run ("not

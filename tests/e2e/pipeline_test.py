@@ -4,7 +4,7 @@
 import json
 import os
 
-from support import PDC, EndToEndTest, losses, main, npy, read, read_npy, read_safetensors, run, text_file
+from support import PDC, EndToEndTest, losses, main, model, npy, read, read_npy, read_safetensors, run, text_file
 
 BATCH = 7  # uneven micro-batches
 ADAM = "--optimizer=adam"
@@ -117,6 +117,38 @@ class Pipeline(EndToEndTest):
         self.succeed(self.executable("resnet_tiny", 2, 8, "--parallel=gpipe", "--micro-batches=3"), 2, "verify", "--steps=2")
         self.succeed(self.two_stages(), 2, "bench", "--steps=3", "--json=b.json")
         self.assertEqual(len(json.loads(read(self.path("b.json")))["step_times"]), 3)
+
+    def compile_bytes(self, executable, *options):
+        return run([PDC, model("bytes"), "-o", executable, f"--batch={BATCH}", ADAM, *options], self.folder)
+
+    def search(self):
+        """An executable of two stages whose cut is searched, and its plan's text."""
+        result = self.compile_bytes("searched", "--ranks=2", "--parallel=pipeline=2", "--micro-batches=auto",
+                                    "--schedule=auto", "--plan-out=plan.mlir")
+        self.assertEqual(result.code, 0, str(result))
+        return read(self.path("plan.mlir"))
+
+    def test_a_searched_pipeline_is_kept_as_a_plan(self):
+        plan = self.search()
+        for word in ("dist.stages = 2", "dist.micro_batches = ", "dist.schedule = ", "dist.chunk = 0", "dist.chunk = 1"):
+            self.assertIn(word, plan)
+        result = self.compile_bytes("kept", "--plan-in=plan.mlir")
+        self.assertEqual(result.code, 0, str(result))
+        first, second = (json.loads(run([PDC, "plan", self.path(name), "--format=json"]).out) for name in ("searched", "kept"))
+        self.assertEqual(first["parallel"], second["parallel"])
+        self.assertEqual([stage["layers"] for stage in first["stages"]], [stage["layers"] for stage in second["stages"]])
+        self.assertLessEqual(first["search"]["lower_bound"], first["search"]["cost"])
+        self.succeed(self.path("kept"), 2, "verify", "--steps=2")
+
+    def test_a_plan_with_chunks_that_are_none_is_refused(self):
+        plan = self.search()
+        for broken, says in ((plan.replace("dist.chunk = 1", "dist.chunk = 0"), "nothing to do for one of its 2 chunks"),
+                             (plan.replace("dist.chunk = 1", "dist.chunk = 7"), "is planned for chunk 7")):
+            with open(self.path("broken.mlir"), "w") as file:
+                file.write(broken)
+            result = self.compile_bytes("exe", "--plan-in=broken.mlir")
+            self.assertNotEqual(result.code, 0)
+            self.assertIn(says, result.err)
 
     def test_the_plan_tells_stages_and_schedule(self):
         report = json.loads(run([PDC, "plan", self.two_stages(), "--format=json"]).out)

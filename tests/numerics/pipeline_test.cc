@@ -173,6 +173,21 @@ TEST(Pipelines, DropoutClippingAndATiedTableAreThoseOfOneDevice) {
   }
 }
 
+// What is left to the search, with cuts that are the plan's.
+TEST(Pipelines, SearchedPipelinesAreThoseOfOneDevice) {
+  Result expected = RunJob(JobOf({"gpt_tiny"}));
+  for (const char* parallel : {"pipeline=2,data=auto,tensor=auto", "pipeline=4", "pipeline=auto,tensor=2", "auto"}) {
+    Job job = JobOf({"gpt_tiny", 4});
+    job.parallel = parallel;
+    job.options.microBatches.reset();
+    job.options.searchesMicroBatches = true;
+    job.options.schedule = "auto";
+    Result found = RunJob(job);
+    ASSERT_EQ(found.error, "") << parallel;
+    ExpectSame(expected, found);
+  }
+}
+
 TEST(Pipelines, RanksKeepTheirOwnStage) {
   Result one = RunJob(JobOf({"gpt_tiny"})), four = RunJob(JobOf({"gpt_tiny", 4, 1, 1, 4, "1f1b"}));
   ASSERT_EQ(four.error, "");

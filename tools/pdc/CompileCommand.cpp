@@ -307,7 +307,7 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
   planning
       ->add_option(
           "--parallel", a.parallel,
-          "How to split the work: auto (all of it is searched), data, zero1, zero2, zero3, tensor, or a list such as "
+          "How to split the work: auto (all of it is searched), layouts (auto without pipelines), data, zero1, zero2, zero3, tensor, or a list such as "
           "data=2,tensor=4,zero=1, whose layouts are searched within that; pipeline=P cuts the model into P "
           "stages; each number may be auto; gpipe, 1f1b, interleaved, zb, bidirectional, pipedream: a pipeline over all ranks in that schedule")
       ->capture_default_str();

@@ -383,29 +383,40 @@ int64_t SearchSpace::residentBytes(Value value, ArrayRef<uint32_t> choices) cons
          costs.localBytes(type.clone(IntegerType::get(type.getContext(), 8)), layoutOf(value, choices));
 }
 
-template <typename Table> static uint32_t scaled(std::vector<Table> &tables, std::map<uint32_t, uint32_t> &known,
-                                                 uint32_t table, double by) {
-  auto [entry, isNew] = known.try_emplace(table, tables.size());
-  if (isNew) {
-    Table copy = tables[table];
-    for (double &seconds : copy.seconds)
-      seconds *= by;
-    tables.push_back(std::move(copy));
-  }
-  return entry->second;
-}
-
-Problem SearchSpace::weighted(llvm::function_ref<bool(Operation *)> isWeighted, double weight) const {
-  Problem result = problem;
-  std::map<uint32_t, uint32_t> unary, pair;
-  for (const auto &[op, node] : ops)
-    if (isWeighted(op)) {
-      uint32_t &table = result.nodes[node.node].unaryTable;
-      table = scaled(result.unaryTables, unary, table, weight);
+namespace {
+/// Copies of tables with their seconds multiplied, each made once.
+template <typename Table> class ScaledTables {
+public:
+  explicit ScaledTables(std::vector<Table> &tables) : tables(tables) {}
+  void scale(uint32_t &table, double by) {
+    if (by == 1)
+      return;
+    auto [entry, isNew] = known.try_emplace({table, by}, tables.size());
+    if (isNew) {
+      Table copy = tables[table];
+      for (double &seconds : copy.seconds)
+        seconds = seconds == forbidden ? forbidden : seconds * by;
+      tables.push_back(std::move(copy));
     }
+    table = entry->second;
+  }
+
+private:
+  std::vector<Table> &tables;
+  std::map<std::pair<uint32_t, double>, uint32_t> known;
+};
+} // namespace
+
+Problem SearchSpace::weighted(llvm::function_ref<double(Operation *)> weightOf) const {
+  Problem result = problem;
+  ScaledTables<UnaryTable> unary(result.unaryTables);
+  ScaledTables<PairTable> pairs(result.pairTables);
+  for (uint32_t node : classNodes)
+    unary.scale(result.nodes[node].unaryTable, 0);
+  for (const auto &[op, node] : ops)
+    unary.scale(result.nodes[node.node].unaryTable, weightOf(op));
   for (auto [edge, owner] : llvm::zip(result.edges, edgeOwners))
-    if (isWeighted(owner))
-      edge.pairTable = scaled(result.pairTables, pair, edge.pairTable, weight);
+    pairs.scale(edge.pairTable, weightOf(owner));
   return result;
 }
 

@@ -63,8 +63,8 @@ public:
   /// What each op takes with what it communicates and the reshards that it needs: of its operands, and of its results to
   /// the layouts of their values. The sum is that of the plan, but for inputs.
   llvm::DenseMap<mlir::Operation *, double> secondsOfOps(llvm::ArrayRef<uint32_t> choices) const;
-  /// The problem in which these ops, with their reshards, count `weight` times.
-  Problem weighted(llvm::function_ref<bool(mlir::Operation *)> isWeighted, double weight) const;
+  /// The problem in which each op, with its reshards, counts as often as it weighs, and inputs take no time.
+  Problem weighted(llvm::function_ref<double(mlir::Operation *)> weightOf) const;
   /// In whatever split takes least, without communication.
   double leastSecondsOf(mlir::Operation *op) const;
   /// From any layout of the value to any other that there is a way to.

@@ -203,10 +203,12 @@ std::unique_ptr<LayoutTable> LayoutTables::solve(int64_t tensor, int64_t samples
                     [&](Value value, dist::LayoutAttr layout) { return rules.allows(value, layout); });
   std::unique_ptr<LayoutTable> table;
   if (!space.getImpossible()) {
-    auto isPerMicroBatch = [&, copied = wholeOps(copy)](Operation *op) {
-      return units.getClasses().isWork(copied.lookup(op));
+    auto weightOf = [&, whole = wholeOps(copy)](Operation *part) -> double {
+      Operation *op = whole.lookup(part);
+      // Work on inputs alone, which any stage may repeat, is not counted.
+      return !op || units.unitOf(op) < 0 ? 0 : units.getClasses().isWork(op) ? LayoutTable::kWeight : 1;
     };
-    Solution solution = plan::solve(space.weighted(isPerMicroBatch, LayoutTable::kWeight));
+    Solution solution = plan::solve(space.weighted(weightOf));
     plansConsidered += solution.statistics.plansConsidered;
     if (solution.status == SolutionStatus::found) {
       table = std::make_unique<LayoutTable>();

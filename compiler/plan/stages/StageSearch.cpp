@@ -11,6 +11,8 @@ using namespace pdc::plan;
 /// Plans are simulated that cost so much more than the best, at most so many.
 static constexpr double kNear = 1.03;
 static constexpr size_t kMostSimulated = 4;
+/// Tensor parallelism that is searched stays within a node, but for small ones.
+static constexpr int64_t kLeastTensor = 8;
 /// Units that a step should have for each stage of the longest pipeline.
 static constexpr int64_t kUnitsOfStage = 2;
 
@@ -20,6 +22,8 @@ std::string plan::describe(const StageSetting &setting) {
                      std::to_string(setting.microBatches) + " micro-batch" + (setting.microBatches > 1 ? "es" : "");
   return setting.stages > 1 ? text + ", " + setting.schedule : text;
 }
+
+static bool isPowerOfTwo(int64_t number) { return (number & (number - 1)) == 0; }
 
 static std::vector<int64_t> divisorsOf(int64_t number) {
   std::vector<int64_t> divisors;
@@ -88,18 +92,21 @@ template <typename T> static bool allows(const std::optional<T> &decided, const 
   return !decided || *decided == value;
 }
 
-/// Micro-batches of equal size, where a replica's samples can be divided so; else powers of two.
+/// Numbers of samples of a micro-batch that are powers of two, where a replica's samples can be divided so; else numbers of
+/// micro-batches.
 std::vector<int64_t> StageSearch::microBatchCounts(int64_t data) const {
   int64_t samples = tables.getBatch() / data;
+  if (samples == 0)
+    return {};
   if (request.space.microBatches)
     return *request.space.microBatches <= samples ? std::vector{*request.space.microBatches}
                                                   : std::vector<int64_t>();
   std::vector<int64_t> counts;
-  for (int64_t count = 1; count <= samples; ++count) {
-    bool isPowerOfTwo = (count & (count - 1)) == 0;
-    if (tables.getBatch() % data == 0 ? samples % count == 0 : isPowerOfTwo)
+  for (int64_t count = 1; count <= samples; ++count)
+    if (tables.getBatch() % data == 0 ? samples % count == 0 && isPowerOfTwo(samples / count) : isPowerOfTwo(count))
       counts.push_back(count);
-  }
+  if (counts.empty() || counts.front() != 1)
+    counts.insert(counts.begin(), 1); // the whole batch
   return counts;
 }
 
@@ -112,6 +119,8 @@ std::vector<StageSetting> StageSearch::groups() const {
       continue;
     for (int64_t tensor : divisorsOf(request.ranks / stages)) {
       int64_t data = request.ranks / stages / tensor;
+      if (!space.tensor && tensor > std::max(request.cluster.ranksPerNode(), kLeastTensor))
+        continue;
       if (allows(space.tensor, tensor) && allows(space.data, data))
         for (int64_t microBatches : microBatchCounts(data))
           all.push_back({stages, data, tensor, 0, microBatches});

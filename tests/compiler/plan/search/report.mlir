@@ -1,5 +1,5 @@
 // The report of a searched plan is JSON, also where more plans were considered than a number can say.
-// RUN: pdc %s --batch=8 --ranks=2 -o %t --report=%t.json
+// RUN: pdc %s --batch=8 --ranks=2 --parallel=layouts -o %t --report=%t.json
 // RUN: pdc plan %t | FileCheck %s
 // RUN: pdc plan %t --format=json | FileCheck %s --check-prefix=JSON
 // RUN: pdc %s --batch=8 --mode=infer -o %t.infer

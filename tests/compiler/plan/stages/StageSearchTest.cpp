@@ -216,10 +216,10 @@ TEST(StageSearch, MemoryIsKeptOrTheClosestPlanIsTold) {
   Search free(training, clusterOf(), 4);
   ASSERT_TRUE(free.decision);
   int64_t most = *llvm::max_element(free.decision->bytes);
-  Search tight(training, clusterOf(), 4, {}, most * 9 / 10);
+  Search tight(training, clusterOf(), 4, {}, most - 1000);
   ASSERT_TRUE(tight.decision);
   EXPECT_TRUE(tight.decision->fits());
-  EXPECT_LE(*llvm::max_element(tight.decision->bytes), most * 9 / 10);
+  EXPECT_LE(*llvm::max_element(tight.decision->bytes), most - 1000);
   EXPECT_GE(tight.decision->leastSeconds, free.decision->leastSeconds);
   Search none(training, clusterOf(), 4, {}, 1000);
   ASSERT_TRUE(none.decision);
