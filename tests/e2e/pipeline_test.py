@@ -126,7 +126,7 @@ class Pipeline(EndToEndTest):
         result = self.compile_bytes("searched", "--ranks=2", "--parallel=pipeline=2", "--micro-batches=auto",
                                     "--schedule=auto", "--plan-out=plan.mlir")
         self.assertEqual(result.code, 0, str(result))
-        return read(self.path("plan.mlir"))
+        return read(self.path("plan.mlir")).decode()
 
     def test_a_searched_pipeline_is_kept_as_a_plan(self):
         plan = self.search()
@@ -139,6 +139,13 @@ class Pipeline(EndToEndTest):
         self.assertEqual([stage["layers"] for stage in first["stages"]], [stage["layers"] for stage in second["stages"]])
         self.assertLessEqual(first["search"]["lower_bound"], first["search"]["cost"])
         self.succeed(self.path("kept"), 2, "verify", "--steps=2")
+
+    def test_where_there_is_no_pipeline_or_none_fits_it_is_told(self):
+        for options, says in ((("--micro-batches=8",), "the search finds no pipeline"),
+                              (("--micro-batches=auto", "--memory-limit=1000"), "of all pipelines the one that comes closest")):
+            result = self.compile_bytes("exe", "--ranks=2", "--parallel=pipeline=auto", *options)
+            self.assertNotEqual(result.code, 0)
+            self.assertIn(says, result.err)
 
     def test_a_plan_with_chunks_that_are_none_is_refused(self):
         plan = self.search()
