@@ -6,6 +6,7 @@
 //                                  to 96 of its layers
 //   search_bench gaps [MODEL...]   for each model on 8 and 64 devices what the search proves
 //   search_bench mcmc [MODEL...]   for each model on 8 devices what 100,000 random proposals find instead
+//   search_bench stages            the search for stages, too: GPT-2 medium on 8 devices, GPT-3 175B on 1,024, in bf16
 //
 // Devices are those of --cluster. The time of a search is that of all its meshes and steps, without the passes that make
 // the steps; run it alone on a core (taskset) to have that of one core.
@@ -44,6 +45,8 @@ struct Task {
   std::string search = "exact";
   int layers = 0; // instead of the model's; 0: those
   int64_t memoryLimitBytes = 0;
+  std::string parallel = "layouts"; // as --parallel says it
+  std::string precision = "f32";
 };
 
 struct Result {
@@ -79,6 +82,7 @@ std::optional<Result> search(const Task &task) {
   options.cluster = std::move(*cluster);
   options.search = task.search;
   options.memoryLimitBytes = task.memoryLimitBytes;
+  options.precision = task.precision;
   auto plan = [&](const std::vector<std::string> &presets, double &seconds) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     double begin = processorSeconds();
@@ -92,7 +96,7 @@ std::optional<Result> search(const Task &task) {
   double all = 0;
   if (failed(plan({}, result.phaseSeconds)))
     return complain(task, "the model cannot be planned");
-  auto rows = plan({"auto"}, all);
+  auto rows = plan({task.parallel}, all);
   if (failed(rows))
     return complain(task, "the model cannot be planned");
   if (!rows->front().outcome)
@@ -141,6 +145,39 @@ bool benchSpeed(Task task) {
     std::fflush(stdout);
   }
   return isComplete;
+}
+
+/// Data x tensor x pipeline x ZeRO x micro-batches x schedule, and layouts.
+bool benchStages(Task task) {
+  struct Row {
+    const char *model;
+    int64_t batch, devices;
+    const char *parallel;
+    double mostSeconds;
+  };
+  bool isGood = true;
+  task.precision = "bf16";
+  std::printf("%-12s %8s %-46s %10s %10s %12s %8s  %s\n", "model", "devices", "parallel", "search s", "passes s", "step s",
+              "gap %", "found");
+  // Without a search over meshes of two axes for the whole batch, which --parallel=auto makes besides.
+  for (const Row &row : {Row{"gpt2_medium", 32, 8, "auto", 3},
+                         Row{"gpt3_175b", 1536, 1024, "pipeline=auto,data=auto,tensor=auto,zero=auto", 30}}) {
+    task.model = row.model;
+    task.batch = row.batch;
+    task.devices = row.devices;
+    task.parallel = row.parallel;
+    std::optional<Result> result = search(task);
+    isGood &= result && result->seconds <= row.mostSeconds;
+    if (!result)
+      continue;
+    const plan::SearchOutcome &found = result->outcome;
+    std::printf("%-12s %8lld %-46s %10.3f %10.3f %12.6g %8.2f  %s, %lld micro-batches, %s\n", row.model,
+                static_cast<long long>(row.devices), row.parallel, result->seconds, result->phaseSeconds,
+                found.stepSeconds, 100 * found.gap, meshOf(found).c_str(), static_cast<long long>(found.microBatches),
+                found.schedule.c_str());
+    std::fflush(stdout);
+  }
+  return isGood;
 }
 
 bool benchGaps(Task task, const std::vector<std::string> &models) {
@@ -201,12 +238,15 @@ int main(int argc, char **argv) {
       ->transform(CLI::AsSizeValue(false));
   CLI::App *speed = app.add_subcommand("speed", "Seconds of processor time");
   CLI::App *gaps = app.add_subcommand("gaps", "What is proved; fails where a gap is above 1 %");
+  CLI::App *stages = app.add_subcommand("stages", "The search for stages; fails where it takes longer than it should");
   CLI::App *mcmc = app.add_subcommand("mcmc", "What random proposals find; fails where that is better");
   for (CLI::App *command : {gaps, mcmc})
     command->add_option("MODEL", models, "Of models/; all that are compared if not given");
   CLI11_PARSE(app, argc, argv);
   if (models.empty())
     models = kModels;
-  bool isGood = speed->parsed() ? benchSpeed(task) : gaps->parsed() ? benchGaps(task, models) : benchMcmc(task, models);
+  bool isGood = speed->parsed()    ? benchSpeed(task)
+                : stages->parsed() ? benchStages(task)
+                : gaps->parsed() ? benchGaps(task, models) : benchMcmc(task, models);
   return isGood ? 0 : 1;
 }
