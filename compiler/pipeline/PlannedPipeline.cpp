@@ -76,6 +76,8 @@ private:
     // Without a number one micro-batch a stage is meant; in a search, as many as are best.
     if (options.microBatches && !options.searchesMicroBatches)
       space.microBatches = options.microBatches;
+    // Nobody asked for micro-batches: what the model computes stays as it is.
+    space.keepsStatistics = !options.microBatches && !options.searchesMicroBatches;
     if (!options.schedule.empty() && options.schedule != "auto" && options.schedule != "accumulation")
       space.schedule = options.schedule == "zb" ? "zb-h1" : options.schedule;
     space.recompute = plan::Recompute::None;

@@ -101,6 +101,8 @@ std::vector<int64_t> StageSearch::microBatchCounts(int64_t data) const {
   if (request.space.microBatches)
     return *request.space.microBatches <= samples ? std::vector{*request.space.microBatches}
                                                   : std::vector<int64_t>();
+  if (request.space.keepsStatistics && units.getClasses().hasStatistics())
+    return {1};
   std::vector<int64_t> counts;
   for (int64_t count = 1; count <= samples; ++count)
     if (tables.getBatch() % data == 0 ? samples % count == 0 && isPowerOfTwo(samples / count) : isPowerOfTwo(count))
