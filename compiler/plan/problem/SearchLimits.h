@@ -14,6 +14,7 @@ struct SearchLimits {
   uint64_t searchNodes = 200000; // partial plans that branch and bound tries where elimination is too wide
   double frontPoints = 1e7;      // (time, memory) points made in one elimination with fronts
   uint32_t frontSize = 256;      // points kept for one entry
+  double smallGap = 0;           // under a memory limit: a gap that is worth no more time, as a share of the plan's time
   /// Plans that take as long are of no use. A search may end as soon as it knows that there are no others, with what it
   /// has found by then, also where nothing is known to fit.
   double usefulSeconds = std::numeric_limits<double>::infinity();

@@ -1,7 +1,6 @@
 //===- Solver.cpp - searches for the best plan ----------------------------===//
 
 #include "compiler/plan/problem/Solver.h"
-#include "compiler/plan/problem/MemoryLimit.h"
 #include "compiler/plan/problem/PricedSearch.h"
 
 using namespace pdc::plan;
@@ -13,7 +12,7 @@ static double countPlans(const Domains &domains) {
   return plans;
 }
 
-Solution pdc::plan::solve(const Problem &problem, const SearchLimits &limits) {
+Solution pdc::plan::solveWithoutLimit(const Problem &problem, const SearchLimits &limits) {
   Solution solution;
   Domains domains = allowedChoices(problem);
   solution.statistics.plansConsidered = countPlans(domains);
@@ -29,8 +28,6 @@ Solution pdc::plan::solve(const Problem &problem, const SearchLimits &limits) {
   if (!plan.isPossible)
     return solution;
   bool isOver = problem.memoryLimitBytes && plan.total.bytes > *problem.memoryLimitBytes;
-  if (isOver && plan.lowerBound < limits.usefulSeconds)
-    return solveWithMemoryLimit(problem, adjacency, domains, plan, limits, solution.statistics);
   solution.status = isOver ? SolutionStatus::overMemory : SolutionStatus::found;
   if (isOver)
     solution.proof = Proof::bound;
@@ -39,4 +36,13 @@ Solution pdc::plan::solve(const Problem &problem, const SearchLimits &limits) {
   solution.bytes = plan.total.bytes;
   solution.lowerBoundSeconds = plan.isExact ? solution.seconds : std::min(plan.lowerBound, solution.seconds);
   return solution;
+}
+
+Solution pdc::plan::solve(const Problem &problem, const SearchLimits &limits) {
+  Solution solution = solveWithoutLimit(problem, limits);
+  bool isUseful = solution.lowerBoundSeconds < limits.usefulSeconds;
+  if (solution.status != SolutionStatus::overMemory || !isUseful)
+    return solution;
+  solution = solveAtPrices(problem, solution, solution, limits);
+  return solution.status == SolutionStatus::found ? closeGap(problem, solution, limits) : solution;
 }

@@ -112,7 +112,7 @@ private:
   }
 
   /// Tries each mesh. Under a memory limit all are searched without it first, which takes a fraction of the time; then
-  /// the one whose plan is fastest comes first, and the others end where they cannot be faster.
+  /// the best of them is searched for (BestOf.h).
   LogicalResult searchMeshes(nn::StepOp step, ArrayRef<MeshShape> meshes, std::optional<MeshPlan> &best) {
     bool hasLimit = request.memoryLimitBytes.has_value() && meshes.size() > 1;
     std::vector<MeshPlan> waiting;
@@ -139,19 +139,17 @@ private:
       else
         consider(best, std::move(tried));
     }
-    auto keyOf = [&](size_t i) {
-      return std::make_tuple(waiting[i].solution.status, waiting[i].solution.lowerBoundSeconds, i);
-    };
-    SmallVector<size_t> fastestFirst = llvm::to_vector(llvm::seq<size_t>(waiting.size()));
-    llvm::sort(fastestFirst, [&](size_t a, size_t b) { return keyOf(a) < keyOf(b); });
-    for (size_t index : fastestFirst) {
-      MeshPlan &tried = waiting[index];
-      bool hasPlan = best && best->solution.status == SolutionStatus::found;
-      double useful = hasPlan ? best->solution.seconds : std::numeric_limits<double>::infinity();
-      FailureOr<Solution> solution = solveStep(step, *tried.space, request.memoryLimitBytes, useful);
-      if (failed(solution))
-        return failure();
-      tried.solution = std::move(*solution);
+    std::vector<OpenProblem> open;
+    for (MeshPlan &tried : waiting) {
+      tried.space->getProblem().memoryLimitBytes = request.memoryLimitBytes;
+      open.push_back({&tried.space->getProblem(), std::move(tried.solution)});
+    }
+    if (hasLimit)
+      request.method.solveBestOf(open);
+    for (auto [tried, solved] : llvm::zip(waiting, open)) {
+      if (std::string error = verifySolution(*solved.problem, solved.solution); !error.empty())
+        return step.emitError("the search found a plan that is none: ") << error;
+      tried.solution = std::move(solved.solution);
       consider(best, std::move(tried));
     }
     return success();

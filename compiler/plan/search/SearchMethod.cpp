@@ -56,6 +56,13 @@ static Error readSettings(StringRef text, const SolverSpec &spec,
   return Error::success();
 }
 
+/// Costs are predictions: a thousandth of a step more is no reason to search longer.
+static SearchLimits searchLimits() {
+  SearchLimits limits;
+  limits.smallGap = 1e-3;
+  return limits;
+}
+
 /// Any plan: each decision takes a random one of the choices that those before it allow.
 static Solution randomPlan(const Problem &problem, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -97,16 +104,17 @@ Expected<SearchMethod> plan::makeSearchMethod(StringRef text) {
   Expected<SolverSpec> spec = parseSpec(text);
   if (!spec)
     return spec.takeError();
-  SearchMethod method{text.str(), {}, {}};
+  SearchMethod method{text.str(), {}, {}, {}};
   McmcOptions mcmc;
   uint64_t ilpSeconds = 60, seed = 1;
   std::vector<std::pair<StringRef, uint64_t *>> settings;
   if (spec->name == "exact") {
     method.solve = [](const Problem &p, double usefulSeconds) {
-      SearchLimits limits;
+      SearchLimits limits = searchLimits();
       limits.usefulSeconds = usefulSeconds;
       return solve(p, limits);
     };
+    method.solveBestOf = [](std::vector<OpenProblem> &problems) { solveBestOf(problems, searchLimits()); };
   } else if (spec->name == "ilp") {
     settings = {{"seconds", &ilpSeconds}};
   } else if (spec->name == "mcmc") {
@@ -128,5 +136,10 @@ Expected<SearchMethod> plan::makeSearchMethod(StringRef text) {
     method.solve = [seed](const Problem &p, double) { return randomPlan(p, seed); };
     method.meshSeed = seed;
   }
+  if (!method.solveBestOf)
+    method.solveBestOf = [solve = method.solve](std::vector<OpenProblem> &problems) {
+      for (OpenProblem &open : problems)
+        open.solution = solve(*open.problem, std::numeric_limits<double>::infinity());
+    };
   return method;
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/plan/problem/Solver.h"
 #include "RandomProblems.h"
+#include "compiler/plan/problem/BestOf.h"
 #include "compiler/plan/problem/BruteForce.h"
 #include <gtest/gtest.h>
 
@@ -48,6 +49,72 @@ TEST(Solve, UnderAMemoryLimitTheBestOfFiveHundredRandomProblemsIsFound) {
   }
   EXPECT_GT(found, 150u);
   EXPECT_GT(overMemory, 50u);
+}
+
+TEST(SolveBestOf, TheBestPlanOfFourProblemsWithinALimitIsFound) {
+  unsigned fits = 0, fitsNot = 0;
+  for (unsigned seed = 0; seed < 400; seed += 4) {
+    std::vector<Problem> problems;
+    for (unsigned i = 0; i < 4; ++i)
+      problems.push_back(randomProblem(seed + i));
+    int64_t limit = static_cast<int64_t>(3 + seed / 4 % 7) * solveByBruteForce(problems[seed / 4 % 4]).bytes / 10;
+    std::vector<OpenProblem> open;
+    double best = forbidden;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (Problem &problem : problems) {
+      Solution fastest = solveWithoutLimit(problem);
+      problem.memoryLimitBytes = limit;
+      open.push_back({&problem, fastest});
+      Solution own = solveByBruteForce(problem);
+      if (own.status == SolutionStatus::found)
+        best = std::min(best, own.seconds);
+      else if (own.status == SolutionStatus::overMemory)
+        least = std::min(least, own.bytes);
+    }
+    solveBestOf(open);
+    double found = forbidden, bound = forbidden;
+    int64_t closest = std::numeric_limits<int64_t>::max();
+    for (const OpenProblem &one : open) {
+      ASSERT_EQ(verifySolution(*one.problem, one.solution), "") << "seed " << seed;
+      if (one.solution.status == SolutionStatus::found) {
+        found = std::min(found, one.solution.seconds);
+        bound = std::min(bound, one.solution.lowerBoundSeconds);
+      } else if (one.solution.status == SolutionStatus::overMemory) {
+        closest = std::min(closest, one.solution.bytes);
+      }
+    }
+    if (best == forbidden) {
+      ++fitsNot;
+      EXPECT_EQ(found, forbidden) << "seed " << seed;
+      EXPECT_EQ(closest, least) << "seed " << seed;
+      continue;
+    }
+    ++fits;
+    EXPECT_NEAR(found, best, 1e-12) << "seed " << seed;
+    EXPECT_LE(bound, best + 1e-12) << "seed " << seed;
+  }
+  EXPECT_GT(fits, 60u);
+  EXPECT_GT(fitsNot, 5u);
+}
+
+TEST(Solve, AGapThatIsSmallEnoughEndsTheSearch) {
+  unsigned withGap = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    Problem problem = randomProblem(seed);
+    problem.memoryLimitBytes = 7 * solve(problem).bytes / 10;
+    Solution best = solve(problem);
+    SearchLimits limits;
+    limits.smallGap = 0.3;
+    Solution found = solve(problem, limits);
+    ASSERT_EQ(verifySolution(problem, found), "") << "seed " << seed;
+    ASSERT_EQ(found.status, best.status) << "seed " << seed;
+    if (found.status != SolutionStatus::found)
+      continue;
+    EXPECT_LE(found.gap(), 0.3) << "seed " << seed;
+    EXPECT_LE(found.lowerBoundSeconds, best.seconds + 1e-12) << "seed " << seed;
+    withGap += found.gap() > 0;
+  }
+  EXPECT_GT(withGap, 5u);
 }
 
 /// The structure of a graph, by its edges.
