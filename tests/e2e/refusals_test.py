@@ -47,7 +47,11 @@ class CompilerRefuses(EndToEndTest):
                               (["--cost-model=best"], ["best"]),
                               (["--parallel=tensor=3"], ["tensor=3", "--ranks=2"]),
                               (["--plan-in=missing"], ["missing", "No such file"]),
-                              (["--plan-in=missing", "--parallel=data"], ["--plan-in", "--parallel"])):
+                              (["--plan-in=missing", "--parallel=data"], ["--plan-in", "--parallel"]),
+                              (["--plan-in=missing", "--search=mcmc"], ["--plan-in", "--search=mcmc"]),
+                              ([f"--plan-in={PDC}"], ["--plan-in", "is no text"]),
+                              (["--search=random", "--parallel=zero1"], ["--search=random", "--parallel"]),
+                              (["--search=random", "--layout=batch:data"], ["--search=random", "--layout"])):
             with self.subTest(options=options):
                 self.refuse_model("--batch=4", "--ranks=2", *options, says=says)
 

@@ -119,7 +119,15 @@ bool readPlanning(Arguments &arguments) {
     fail(llvm::toString(std::move(error)));
     return false;
   };
+  bool hasOwnMesh = llvm::StringRef(options.search).split(':').first == "random";
+  bool leavesAllOpen = arguments.parallel == "auto" || arguments.parallel == "layouts";
+  if (hasOwnMesh && (!leavesAllOpen || !arguments.layout.empty()))
+    return fail("--search=" + options.search +
+                " takes any mesh and any layouts: --parallel and --layout have nothing to say beside it"),
+           false;
   if (!arguments.planIn.empty()) {
+    if (options.search != "exact")
+      return fail("--plan-in states the plan: --search=" + options.search + " has nothing to look for beside it"), false;
     if (arguments.parallel != "auto" || !arguments.layout.empty())
       return fail("--plan-in states the plan: --parallel and --layout have nothing to say beside it"), false;
     if (!hasAnEnd(arguments.planIn))
@@ -130,6 +138,8 @@ bool readPlanning(Arguments &arguments) {
       return fail(error), false;
     options.plan = file->getBuffer().str();
     options.planName = arguments.planIn;
+    if (options.plan.find('\0') != std::string::npos)
+      return fail("--plan-in=" + arguments.planIn + " is no text: expected a plan that --plan-out wrote"), false;
     mlir::DialectRegistry registry;
     pipeline::registerDialects(registry);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
