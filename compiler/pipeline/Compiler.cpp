@@ -10,8 +10,10 @@
 #include "compiler/pipeline/IdLimits.h"
 #include "compiler/pipeline/KernelOperations.h"
 #include "compiler/pipeline/Layouts.h"
+#include "compiler/pipeline/MessageTimes.h"
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/pipeline/PlannedPipeline.h"
+#include "compiler/pipeline/StagePlans.h"
 #include "compiler/pipeline/TaskSchedule.h"
 #include "compiler/plan/Report.h"
 #include "compiler/plan/search/Explain.h"
@@ -91,6 +93,11 @@ void addStep(PassManager &passes, const CompileOptions &options, Outcome &) {
 
 void addPlan(PassManager &passes, const CompileOptions &options, Outcome &outcome) {
   // On whole steps: a layout is chosen for gradients and updates as for the forward pass.
+  if (!options.parallel.stages.empty()) {
+    if (searchesPlan(options))
+      outcome.emplace();
+    return passes.addPass(createStagePlansPass(options, outcome, addPlan));
+  }
   if (!options.plan.empty())
     return passes.addPass(createReadPlanPass(options));
   if (searchesPlan(options)) {
@@ -107,7 +114,7 @@ void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome 
   // Of planned steps, so that a plan is made once and not for every micro-batch; before partition, so that stages and
   // micro-batches are cut out of global shapes, once and not for every rank.
   if (auto schedule = makeTaskSchedule(options); schedule && !schedule->isTrivial()) {
-    passes.addPass(createPipelinePass(*schedule));
+    passes.addPass(createPipelinePass(*schedule, makeMessageTimes(options)));
   } else {
     llvm::consumeError(schedule.takeError()); // told before the phases began
   }
@@ -213,6 +220,7 @@ struct PlanFacts {
   std::vector<plan::LayoutRow> layouts;
   std::vector<plan::CommunicationRow> communication;
   std::pair<std::vector<std::string>, std::vector<int64_t>> mesh;
+  std::vector<plan::StageMesh> stageMeshes;
   plan::ParallelSpec parallel;
   CompileOptions options; // with the pipeline that the plan states
   std::string text;       // where it is kept
@@ -226,6 +234,7 @@ PlanFacts collectFacts(ModuleOp module, const CompileOptions &asked, const Dimen
   facts.layouts = collectLayouts(module, names);
   facts.communication = collectCommunication(module, options);
   facts.mesh = collectMesh(module);
+  facts.stageMeshes = collectStageMeshes(module);
   facts.parallel = outcome ? outcome->parallel : options.parallel;
   if (!options.plan.empty()) {
     // Only its layouts say how a plan that was read is parallel.
@@ -250,8 +259,12 @@ void describeSchedule(const CompileOptions &options, plan::ReportInput &report) 
     report.schedule = options.parallel.pipeline > 1 ? "forward" : "none";
   }
   report.parallel.pipeline = options.parallel.pipeline;
-  if (options.parallel.pipeline > 1) {
-    report.meshAxes.insert(report.meshAxes.begin(), std::string(dist::kPipelineAxis));
+  report.stageRanks = options.ranksOfStages();
+  if (!report.stageMeshes.empty()) {
+    report.meshAxes = {};
+    report.meshSizes = {};
+  } else if (options.parallel.pipeline > 1) {
+    report.meshAxes.insert(report.meshAxes.begin(), "pipeline");
     report.meshSizes.insert(report.meshSizes.begin(), options.parallel.pipeline);
   }
 }
@@ -353,6 +366,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 options.cluster ? *options.cluster : machine::local(options.ranks),
                                 std::move(kernelOperations)};
   std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(facts.mesh);
+  reportInput.stageMeshes = std::move(facts.stageMeshes);
   describeSchedule(facts.options, reportInput);
   llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;

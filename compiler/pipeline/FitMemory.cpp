@@ -75,7 +75,7 @@ private:
     // The single-device step that `verify` compares with has arenas of its own, which no other command makes.
     for (rt::ProgramOp program : module.getOps<rt::ProgramOp>())
       if (int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes(); program.getMode() != "reference_gradient" && bytes > most.bytes)
-        most = {bytes, program.getMode().str(), program.getRanks().front() * options.parallel.pipeline / options.ranks, ""};
+        most = {bytes, program.getMode().str(), options.stageOf(program.getRanks().front()), ""};
     if (outcome)
       for (auto [axis, size] : llvm::zip(outcome->meshAxes, outcome->meshSizes))
         most.mesh += " " + axis + "=" + std::to_string(size);

@@ -32,12 +32,28 @@ DimensionNames pdc::pipeline::collectDimensionNames(ModuleOp module) {
   return names;
 }
 
-std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, const DimensionNames &names) {
-  std::vector<plan::LayoutRow> rows;
-  auto steps = module.getOps<nn::StepOp>();
-  if (steps.empty())
-    return rows;
-  nn::StepOp step = *steps.begin();
+static ArrayRef<Attribute> stageMeshesOf(ModuleOp module) {
+  auto meshes = module->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr);
+  return meshes ? meshes.getValue() : ArrayRef<Attribute>();
+}
+
+std::vector<std::pair<nn::StepOp, std::vector<int64_t>>> pdc::pipeline::firstSteps(ModuleOp module) {
+  std::vector<std::pair<nn::StepOp, std::vector<int64_t>>> found;
+  for (nn::StepOp step : module.getOps<nn::StepOp>()) {
+    bool isFirst = found.empty();
+    if (!isFirst && (stageMeshesOf(module).empty() || step.getKind() != found.front().first.getKind()))
+      continue;
+    std::vector<int64_t> stages;
+    for (auto [stage, mesh] : llvm::enumerate(stageMeshesOf(module)))
+      if (mesh == step->getAttr(dist::kMeshAttr))
+        stages.push_back(static_cast<int64_t>(stage));
+    found.emplace_back(step, std::move(stages));
+  }
+  return found;
+}
+
+static void appendLayouts(nn::StepOp step, const std::vector<int64_t> &stages, const DimensionNames &names,
+                          std::vector<plan::LayoutRow> &rows) {
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
     auto role = step.getArgAttrOfType<StringAttr>(i, "nn.role");
     auto name = step.getArgAttrOfType<StringAttr>(i, "nn.name");
@@ -53,9 +69,24 @@ std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, cons
       row.axes.push_back(strings(cast<ArrayAttr>(axes)));
     row.blocks = layout.getBlocks().asArrayRef().vec();
     row.partialAxes = strings(layout.getSum());
+    row.stages = stages;
     rows.push_back(std::move(row));
   }
+}
+
+std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, const DimensionNames &names) {
+  std::vector<plan::LayoutRow> rows;
+  for (const auto &[step, stages] : firstSteps(module))
+    appendLayouts(step, stages, names, rows);
   return rows;
+}
+
+std::vector<plan::StageMesh> pdc::pipeline::collectStageMeshes(ModuleOp module) {
+  std::vector<plan::StageMesh> meshes;
+  for (Attribute name : stageMeshesOf(module))
+    if (auto mesh = module.lookupSymbol<dist::MeshOp>(cast<FlatSymbolRefAttr>(name).getAttr()))
+      meshes.push_back({strings(mesh.getAxisNames()), mesh.getAxisSizes().vec()});
+  return meshes;
 }
 
 std::pair<std::vector<std::string>, std::vector<int64_t>> pdc::pipeline::collectMesh(ModuleOp module) {

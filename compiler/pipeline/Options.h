@@ -71,8 +71,25 @@ struct CompileOptions {
 
   /// Whether the pipeline is for a search to find, or part of it.
   bool searchesStages() const { return parallel.searchesStages || searchesMicroBatches || schedule == "auto"; }
-  /// The ranks of one stage of the pipeline.
+  /// The ranks of one stage of the pipeline, where all are alike.
   int64_t ranksOfStage() const { return ranks / parallel.pipeline; }
+  /// Of each stage.
+  std::vector<int64_t> ranksOfStages() const {
+    std::vector<int64_t> result(parallel.pipeline, ranksOfStage());
+    for (size_t i = 0; i < parallel.stages.size(); ++i)
+      result[i] = parallel.stages[i].ranksOfStage();
+    return result;
+  }
+  int64_t stageOf(int64_t rank) const {
+    int64_t stage = 0;
+    for (int64_t count : ranksOfStages()) {
+      if (rank < count)
+        break;
+      rank -= count;
+      ++stage;
+    }
+    return stage;
+  }
 };
 
 } // namespace pdc::pipeline

@@ -156,7 +156,7 @@ private:
   void describe(plan::SearchOutcome &outcome, const plan::ParallelSpec &parallel) const {
     outcome.parallel = parallel;
     if (parallel.pipeline > 1) {
-      outcome.meshAxes.insert(outcome.meshAxes.begin(), std::string(dist::kPipelineAxis));
+      outcome.meshAxes.insert(outcome.meshAxes.begin(), "pipeline");
       outcome.meshSizes.insert(outcome.meshSizes.begin(), parallel.pipeline);
     }
     outcome.seconds += decision->searchSeconds;

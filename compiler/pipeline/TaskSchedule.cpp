@@ -114,12 +114,13 @@ static passes::OrderFinder messageDrivenOrder(int microBatches, int mostInFlight
   };
 }
 
-std::unique_ptr<mlir::Pass> pipeline::createPipelinePass(const TaskSchedule &schedule) {
+std::unique_ptr<mlir::Pass>
+pipeline::createPipelinePass(const TaskSchedule &schedule, std::shared_ptr<const passes::MessageCosts> costs) {
   passes::PipelinePassOptions options;
   options.order = schedule.tasks;
   options.verticalSync = schedule.verticalSync;
   passes::OrderFinder find;
   if (schedule.mostInFlight > 0)
     find = messageDrivenOrder(static_cast<int>(schedule.microBatches), schedule.mostInFlight);
-  return passes::createPipelinePass(options, std::move(find));
+  return passes::createPipelinePass(options, std::move(find), std::move(costs));
 }

@@ -9,6 +9,10 @@ namespace mlir {
 class Pass;
 } // namespace mlir
 
+namespace pdc::passes {
+class MessageCosts;
+} // namespace pdc::passes
+
 namespace pdc::pipeline {
 
 struct TaskSchedule {
@@ -25,8 +29,9 @@ struct TaskSchedule {
 /// cannot run yet, or that does not exist for these numbers.
 llvm::Expected<TaskSchedule> makeTaskSchedule(const CompileOptions &options);
 
-/// The pass that runs steps in a schedule.
-std::unique_ptr<mlir::Pass> createPipelinePass(const TaskSchedule &schedule);
+/// The pass that runs steps in a schedule; messages cost so much.
+std::unique_ptr<mlir::Pass> createPipelinePass(const TaskSchedule &schedule,
+                                               std::shared_ptr<const passes::MessageCosts> costs);
 
 } // namespace pdc::pipeline
 

@@ -64,7 +64,7 @@ std::string padded(std::string text, size_t width) {
 class Picture {
 public:
   Picture(const json::Object &report, const json::Object &row) : name(row.getString("value")->str()) {
-    readMesh(report);
+    readMesh(report, row);
     readDimensions(row);
     for (const json::Value &axis : *row.getArray("partial"))
       partial.push_back(axis.getAsString()->str());
@@ -85,8 +85,15 @@ public:
 private:
   using Fixed = std::vector<std::pair<const Dimension *, int64_t>>;
 
-  void readMesh(const json::Object &report) {
-    for (const json::Value &value : *report.getArray("mesh"))
+  /// Where stages are not alike: the first stage's that lays the value out so.
+  void readMesh(const json::Object &report, const json::Object &row) {
+    const json::Array *axes = report.getArray("mesh"), *stages = row.getArray("stages");
+    if (stages && !stages->empty()) {
+      const json::Object &stage = *(*report.getArray("stages"))[*stages->front().getAsInteger()].getAsObject();
+      axes = stage.getArray("mesh");
+      first = *stage.getArray("ranks")->front().getAsInteger();
+    }
+    for (const json::Value &value : *axes)
       mesh.push_back(
           {value.getAsObject()->getString("axis")->str(), *value.getAsObject()->getInteger("size"), 1});
     for (size_t i = mesh.size(); i-- > 0;) {
@@ -198,7 +205,7 @@ private:
       for (auto [dimension, part] : fixed)
         holds &= dimension->partOf(rank) == part;
       if (holds)
-        holders.push_back(rank);
+        holders.push_back(first + rank);
     }
     return ranksText(holders);
   }
@@ -243,7 +250,7 @@ private:
 
   std::string name, text;
   std::vector<Axis> mesh;
-  int64_t ranks = 1;
+  int64_t ranks = 1, first = 0;
   std::vector<Dimension> dimensions;
   std::vector<std::string> partial;
   const Dimension *down = nullptr, *across = nullptr;

@@ -1,11 +1,13 @@
 //===- Report.cpp - the plan of an executable, as JSON --------------------===//
 
 #include "compiler/plan/Report.h"
+#include "compiler/plan/StageRows.h"
 #include "compiler/simulate/ClusterCosts.h"
 #include "runtime/program/view.h"
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 using namespace llvm;
 using namespace pdc;
@@ -117,17 +119,21 @@ json::Array collectivesOf(const ProgramT &program, int64_t rank, const machine::
                           const cost::CostModel &costs) {
   json::Array rows;
   for (const auto &instruction : program.instructions) {
-    if (instruction->opcode != Opcode::kCollectiveStart)
+    bool isSend = instruction->opcode == Opcode::kSend, isReceive = instruction->opcode == Opcode::kReceive;
+    bool isMessage = isSend || isReceive;
+    if (!isMessage && instruction->opcode != Opcode::kCollectiveStart)
       continue;
     int64_t bytes = 0;
     for (const auto &operand : instruction->operands)
       bytes += ElementCount(operand->shape) * ElementBytes(operand->element_type);
-    rows.push_back(
-        json::Object{{"kind", instruction->target},
+    json::Object row{{"kind", isSend ? "send" : isReceive ? "receive" : instruction->target},
                      {"label", instruction->label},
                      {"bytes", bytes},
                      {"time", cost::communicationSeconds(*instruction, program, rank, cluster, costs)},
-                     {"ranks", static_cast<int64_t>(program.groups[instruction->group]->ranks.size())}});
+                     {"ranks", isMessage ? 2 : static_cast<int64_t>(program.groups[instruction->group]->ranks.size())}};
+    if (isMessage)
+      row["peer"] = instruction->peer;
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -155,12 +161,15 @@ json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
     json::Array axes;
     for (const auto &perDimension : layout.axes)
       axes.push_back(json::Array(perDimension));
-    rows.push_back(json::Object{{"value", layout.value},
-                                {"shape", json::Array(layout.shape)},
-                                {"dims", json::Array(layout.dimensionNames)},
-                                {"axes", std::move(axes)},
-                                {"blocks", json::Array(layout.blocks)},
-                                {"partial", json::Array(layout.partialAxes)}});
+    json::Object row{{"value", layout.value},
+                     {"shape", json::Array(layout.shape)},
+                     {"dims", json::Array(layout.dimensionNames)},
+                     {"axes", std::move(axes)},
+                     {"blocks", json::Array(layout.blocks)},
+                     {"partial", json::Array(layout.partialAxes)}};
+    if (!layout.stages.empty())
+      row["stages"] = json::Array(layout.stages);
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -196,43 +205,49 @@ json::Object searchOf(const std::optional<plan::SearchOutcome> &search) {
                       {"gap", search->gap}};
 }
 
-/// What a person calls the layers of a rank's program: the names of its parameters without their last part.
-json::Array layersOf(const ProgramT &program) {
-  json::Array layers;
-  for (const auto &buffer : program.buffers) {
-    if (buffer->kind != BufferKind::kParameter)
-      continue;
-    StringRef layer = StringRef(buffer->name).rsplit('.').first;
-    if (layers.empty() || layers.back() != layer)
-      layers.push_back(layer);
-  }
-  return layers;
-}
-
 /// One stage of a pipeline: ranks that follow each other.
 struct StageRow {
   json::Array ranks;
-  const ProgramT *program = nullptr; // of its first rank
   double seconds = 0;                // that its slowest rank computes
   int64_t bytes = 0;                 // of the rank that needs most
 };
 
-json::Array rowsOf(std::vector<StageRow> stages) {
+json::Array axesOf(const std::vector<std::string> &names, const std::vector<int64_t> &sizes) {
+  json::Array axes;
+  for (auto [name, size] : zip(names, sizes))
+    axes.push_back(json::Object{{"axis", name}, {"size", size}});
+  return axes;
+}
+
+json::Array rowsOf(std::vector<StageRow> stages, std::vector<json::Array> layers, const plan::ReportInput &input) {
   json::Array rows;
-  bool isPipeline = stages.size() > 1;
-  for (StageRow &stage : stages)
-    rows.push_back(json::Object{{"ranks", std::move(stage.ranks)},
-                                {"layers", isPipeline ? layersOf(*stage.program) : json::Array{"all"}},
-                                {"time", stage.seconds},
-                                {"memory", stage.bytes}});
+  for (auto [index, stage] : enumerate(stages)) {
+    json::Object row{{"ranks", std::move(stage.ranks)},
+                     {"layers", stages.size() > 1 ? std::move(layers[index]) : json::Array{"all"}},
+                     {"time", stage.seconds},
+                     {"memory", stage.bytes}};
+    if (index < input.stageMeshes.size())
+      row["mesh"] = axesOf(input.stageMeshes[index].axes, input.stageMeshes[index].sizes);
+    rows.push_back(std::move(row));
+  }
   return rows;
 }
 
-json::Array meshOf(const plan::ReportInput &input) {
-  json::Array axes;
-  for (auto [name, size] : zip(input.meshAxes, input.meshSizes))
-    axes.push_back(json::Object{{"axis", name}, {"size", size}});
-  return axes;
+/// Layouts of what a stage's ranks hold.
+std::vector<plan::LayoutRow> heldLayouts(const std::vector<plan::LayoutRow> &layouts, const plan::Stages &stages,
+                                         ArrayRef<const ProgramT *> programs) {
+  std::set<std::pair<std::string, int64_t>> held;
+  for (auto [rank, program] : enumerate(programs))
+    for (const auto &buffer : program->buffers)
+      held.insert({buffer->name, stages.of(static_cast<int64_t>(rank))});
+  std::vector<plan::LayoutRow> rows;
+  for (plan::LayoutRow row : layouts) {
+    bool isOfSome = !row.stages.empty();
+    erase_if(row.stages, [&](int64_t stage) { return !held.count({row.value, stage}); });
+    if (!isOfSome || !row.stages.empty())
+      rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 } // namespace
@@ -243,7 +258,8 @@ json::Object plan::buildReport(const ReportInput &input) {
 
   std::vector<const ProgramT *> programs(executable.rank_programs.size());
   json::Array peakMemory, memory;
-  std::vector<StageRow> stages(std::max<int64_t>(input.parallel.pipeline, 1));
+  Stages stageOf(input.stageRanks, static_cast<int64_t>(executable.rank_programs.size()));
+  std::vector<StageRow> stages(stageOf.count());
   for (const auto &rank : executable.rank_programs) {
     const ProgramT &program = mainProgram(executable, *rank);
     programs[rank->rank] = &program;
@@ -252,9 +268,8 @@ json::Object plan::buildReport(const ReportInput &input) {
     row["rank"] = rank->rank;
     row["local_batch"] = program.local_batch;
     memory.push_back(std::move(row));
-    StageRow &stage = stages[static_cast<size_t>(rank->rank) * stages.size() / executable.rank_programs.size()];
+    StageRow &stage = stages[stageOf.of(rank->rank)];
     stage.ranks.push_back(rank->rank);
-    stage.program = stage.program ? stage.program : &program;
     stage.bytes = std::max(stage.bytes, static_cast<int64_t>(program.private_bytes + program.shared_bytes));
   }
   const ProgramT &first = mainProgram(executable, *executable.rank_programs.front());
@@ -266,7 +281,7 @@ json::Object plan::buildReport(const ReportInput &input) {
     return a.endSeconds < b.endSeconds;
   });
   for (auto [rank, simulated] : enumerate(step.ranks)) {
-    double &seconds = stages[rank * stages.size() / step.ranks.size()].seconds;
+    double &seconds = stages[stageOf.of(static_cast<int64_t>(rank))].seconds;
     seconds = std::max(seconds, stages.size() > 1 ? simulated.busySeconds : step.seconds);
   }
   json::Object commBytes = commBytesOf(*programs[slowest - step.ranks.begin()]);
@@ -279,6 +294,9 @@ json::Object plan::buildReport(const ReportInput &input) {
                                      {"cost_difference", asFinite(decision.costDifferenceSeconds)}});
   json::Array collectives =
       collectivesOf(first, executable.rank_programs.front()->rank, input.cluster, *costs);
+  json::Array communication = communicationOf(input.communication);
+  for (json::Value &row : messagesBetweenStages(stageOf, programs, input.cluster, *costs))
+    communication.push_back(std::move(row));
   const plan::ParallelSpec &parallel = input.parallel;
   return json::Object{{"model", executable.model},
                       {"ranks", executable.ranks},
@@ -301,11 +319,11 @@ json::Object plan::buildReport(const ReportInput &input) {
                                                  {"peak_memory", std::move(peakMemory)},
                                                  {"comm_bytes", std::move(commBytes)}}},
                       {"search", searchOf(input.search)},
-                      {"mesh", meshOf(input)},
-                      {"stages", rowsOf(std::move(stages))},
-                      {"layouts", layoutsOf(input.layouts)},
+                      {"mesh", axesOf(input.meshAxes, input.meshSizes)},
+                      {"stages", rowsOf(std::move(stages), layersOfStages(stageOf, programs), input)},
+                      {"layouts", layoutsOf(heldLayouts(input.layouts, stageOf, programs))},
                       {"collectives", std::move(collectives)},
-                      {"communication", communicationOf(input.communication)},
+                      {"communication", std::move(communication)},
                       {"memory", std::move(memory)},
                       {"decisions", std::move(decisions)}};
 }

@@ -28,6 +28,13 @@ struct LayoutRow {
   std::vector<std::vector<std::string>> axes; // per dimension, the mesh axes that split it
   std::vector<int64_t> blocks;                // per dimension, of how many elements a part is a multiple
   std::vector<std::string> partialAxes;       // over which it is a sum that is not added up
+  std::vector<int64_t> stages;                // that lay it out so; empty: all that have it
+};
+
+/// The ranks of one stage as a mesh, the last axis the fastest.
+struct StageMesh {
+  std::vector<std::string> axes;
+  std::vector<int64_t> sizes;
 };
 
 struct ReportInput {
@@ -43,6 +50,8 @@ struct ReportInput {
   cost::KernelOperations kernelOperations;
   int64_t microBatches = 1;
   std::string schedule = "none";
+  std::vector<int64_t> stageRanks;       // how many each stage has; empty: one stage of all
+  std::vector<StageMesh> stageMeshes{};  // where they are not alike
 };
 
 llvm::json::Object buildReport(const ReportInput &input);

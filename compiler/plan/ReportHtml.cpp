@@ -158,9 +158,10 @@ void printCommunication(const json::Object &report, raw_ostream &os) {
   if (isEmpty(report, "communication"))
     return;
   os << "<h2>Why ranks communicate</h2>\n";
-  Table table(os, {"kind", "mesh axes", "bytes", "time", "caused by", "why"});
+  Table table(os, {"times", "kind", "mesh axes", "bytes", "time of all", "caused by", "why"});
   forEach(report, "communication", [&](const json::Object &row) {
     table.row()
+        .figure(Twine(row.getInteger("count").value_or(1)))
         .text(escaped(row, "kind"))
         .text(row.getArray("axes") ? escaped(axesText(row)) : "")
         .figure(bytesText(number(row, "bytes")))
@@ -200,7 +201,7 @@ void printLayouts(const json::Object &report, raw_ostream &os) {
   os << "<h2>Layouts: dimensions and the axes that split them</h2>\n";
   Table table(os, {"value", "layout"});
   forEach(report, "layouts", [&](const json::Object &row) {
-    table.row().text("<code>" + escaped(row, "value") + "</code>").text(escaped(layoutText(row))).end();
+    table.row().text("<code>" + escaped(row, "value") + "</code>").text(escaped(layoutText(row) + stagesText(row))).end();
   });
 }
 

@@ -114,7 +114,7 @@ static void printCommunication(const json::Array &rows, raw_ostream &os) {
     if (inserted)
       lines.push_back({0, 0, &row, text});
     Line &line = lines[entry->second];
-    ++line.count;
+    line.count += row.getInteger("count").value_or(1);
     line.seconds += number(row, "time");
   }
   os << "Why ranks communicate (times, kind, mesh axes, bytes each, time of all)\n";
@@ -139,23 +139,38 @@ std::string pdc::plan::layoutText(const json::Object &row) {
   return text.empty() ? "scalar" : text;
 }
 
+std::string pdc::plan::stagesText(const json::Object &row) {
+  std::string text;
+  if (const json::Array *stages = row.getArray("stages"))
+    for (const json::Value &stage : *stages)
+      text += (text.empty() ? "  (stages " : ", ") + std::to_string(stage.getAsInteger().value_or(0));
+  return text.empty() ? text : text + ")";
+}
+
 static void printLayouts(const json::Array &rows, raw_ostream &os) {
   os << "Layouts (dimension/axis that splits it)\n";
   for (const json::Value &value : rows) {
     const json::Object &row = *value.getAsObject();
-    os << format("  %-36s ", row.getString("value").value_or("").str().c_str()) << layoutText(row) << "\n";
+    os << format("  %-36s ", row.getString("value").value_or("").str().c_str()) << layoutText(row) << stagesText(row)
+       << "\n";
+  }
+}
+
+static void printMesh(const json::Object &row, StringRef title, raw_ostream &os) {
+  const json::Array *mesh = row.getArray("mesh");
+  if (!mesh || mesh->empty())
+    return;
+  os << title;
+  for (const json::Value &value : *mesh) {
+    const json::Object &axis = *value.getAsObject();
+    os << " " << axis.getString("axis").value_or("") << "=" << static_cast<int64_t>(number(axis, "size"));
   }
 }
 
 static void printSearch(const json::Object &report, raw_ostream &os) {
-  if (const json::Array *mesh = report.getArray("mesh"); mesh && !mesh->empty()) {
-    os << "Mesh";
-    for (const json::Value &value : *mesh) {
-      const json::Object &axis = *value.getAsObject();
-      os << " " << axis.getString("axis").value_or("") << "=" << static_cast<int64_t>(number(axis, "size"));
-    }
+  printMesh(report, "Mesh", os);
+  if (const json::Array *mesh = report.getArray("mesh"); mesh && !mesh->empty())
     os << "\n";
-  }
   const json::Object *search = report.getObject("search");
   if (search && search->getNumber("lower_bound")) {
     os << "Search: " << search->getString("method").value_or("") << ", "
@@ -188,6 +203,7 @@ static void printStages(const json::Object &report, raw_ostream &os) {
       os << " " << layers.front().getAsString().value_or("");
     if (layers.size() > 1)
       os << " to " << layers.back().getAsString().value_or("");
+    printMesh(stage, ", mesh", os);
     os << "\n";
   }
   os << "\n";

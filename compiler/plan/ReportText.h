@@ -15,6 +15,8 @@ std::string secondsText(double seconds);
 double number(const llvm::json::Object &object, llvm::StringRef key);
 /// "batch/data x features": of a row of the report's layouts, a dimension's name, or its size, then the axes that split it.
 std::string layoutText(const llvm::json::Object &layout);
+/// "  (stages 1, 2)", where only some have it so.
+std::string stagesText(const llvm::json::Object &layout);
 /// "tensor and data"
 std::string axesText(const llvm::json::Object &communication);
 

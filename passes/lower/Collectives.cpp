@@ -170,6 +170,7 @@ void StepLowering::start(Operation *op, StringRef target, rt::BufferOp memory, r
                          int64_t root) {
   std::string label = memory.getName().str();
   finishSends(memory);
+  finishPending(memory);
   if (auto reduce = dyn_cast<dist::AllReduceOp>(op); reduce && reduce.getBucket())
     label += " all_reduce";
   auto instruction = rt::CollectiveStartOp::create(
@@ -181,19 +182,25 @@ void StepLowering::start(Operation *op, StringRef target, rt::BufferOp memory, r
       counts.empty() ? DenseI64ArrayAttr() : b.getDenseI64ArrayAttr(counts),
       root ? b.getI64IntegerAttr(root) : IntegerAttr(), op->getAttrOfType<IntegerAttr>(dist::kOrderAttr),
       sent ? sent.getResult() : Value());
-  pending[memory] = instruction.getToken();
+  pending[memory] = {instruction.getToken()};
   if (sent)
-    pending[sent] = instruction.getToken();
+    pending[sent] = {instruction.getToken()};
 }
 
-void StepLowering::finish(Value token) {
-  rt::CollectiveDoneOp::create(b, token.getLoc(), token);
+void StepLowering::finishPending(rt::BufferOp buffer) {
+  auto found = pending.find(buffer);
+  if (found == pending.end())
+    return;
+  SmallVector<Value, 1> tokens = found->second;
+  for (Value token : tokens)
+    rt::CollectiveDoneOp::create(b, token.getLoc(), token);
+  // A collective may work on another buffer, too.
   SmallVector<Operation *> ended;
-  for (auto &[buffer, other] : pending)
-    if (other == token)
-      ended.push_back(buffer);
-  for (Operation *buffer : ended)
-    pending.erase(buffer);
+  for (auto &[other, working] : pending)
+    if (working == tokens)
+      ended.push_back(other);
+  for (Operation *other : ended)
+    pending.erase(other);
 }
 
 /// Unless the value was computed there.

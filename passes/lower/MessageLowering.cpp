@@ -11,18 +11,6 @@ using namespace mlir;
 using namespace pdc;
 using namespace pdc::passes;
 
-/// For each of the program's ranks, the rank with part `part` along the axes and the same coordinates along the others.
-template <typename OpT> static SmallVector<int64_t> peersOf(OpT op, ArrayRef<int64_t> ranks) {
-  auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(op, op.getMeshAttr());
-  SmallVector<int64_t> peers;
-  SmallVector<SmallVector<int64_t>> groups = mesh.getGroups(op.getAxes());
-  for (int64_t rank : ranks)
-    for (ArrayRef<int64_t> group : groups)
-      if (llvm::is_contained(group, rank))
-        peers.push_back(group[op.getPart()]);
-  return peers;
-}
-
 static double bytesOf(Value memory) {
   auto type = cast<MemRefType>(memory.getType());
   return static_cast<double>(type.getNumElements() * rt::elementBytes(type.getElementType()));
@@ -39,6 +27,8 @@ LogicalResult StepLowering::lowerMessage(Operation *op) {
 }
 
 void StepLowering::lowerSend(dist::SendOp send) {
+  if (send.getPeers().empty())
+    return;
   std::string label = labelOf(send, "send");
   Place from = places[send.getInput()];
   bool isPersistent = from.buffer.isPersistent();
@@ -50,26 +40,27 @@ void StepLowering::lowerSend(dist::SendOp send) {
   Value sent = memory(from);
   auto start = rt::SendStartOp::create(b, send.getLoc(), rt::TokenType::get(b.getContext()),
                                        b.getStringAttr(label), number(0), number(bytesOf(sent)), sent,
-                                       b.getDenseI64ArrayAttr(peersOf(send, ranks)), send.getTagAttr());
-  sending[from.buffer].push_back(
-      {static_cast<int64_t>(send.getPart()), static_cast<int64_t>(send.getTag()), start.getToken()});
+                                       send.getPeersAttr(), send.getTagAttr());
+  sending[from.buffer].push_back({send.getPeersAttr(), static_cast<int64_t>(send.getTag()), start.getToken()});
 }
 
 void StepLowering::lowerReceive(dist::ReceiveOp receive) {
   std::string label = labelOf(receive, "receive");
-  Place to = newPlace(receive.getResult(), label);
-  Value received = memory(to);
+  Place to = resultPlace(receive.getResult(), label);
+  finishSends(to.buffer);
+  // Receives of several parts of a buffer do not wait for each other.
+  Value received = viewOf(to);
   auto start = rt::ReceiveStartOp::create(b, receive.getLoc(), rt::TokenType::get(b.getContext()),
                                           b.getStringAttr(label), number(0), number(bytesOf(received)),
-                                          received, b.getDenseI64ArrayAttr(peersOf(receive, ranks)),
+                                          received, receive.getPeersAttr(),
                                           receive.getTagAttr());
-  pending[to.buffer] = start.getToken();
+  pending[to.buffer].push_back(start.getToken());
   places[receive.getResult()] = to;
 }
 
 void StepLowering::lowerSendWait(dist::SendWaitOp wait) {
   auto isWanted = [&](const Send &send) {
-    return send.part == static_cast<int64_t>(wait.getPart()) && send.tag == static_cast<int64_t>(wait.getTag());
+    return send.peers == wait.getPeersAttr() && send.tag == static_cast<int64_t>(wait.getTag());
   };
   for (auto &[buffer, started] : sending) {
     auto found = llvm::find_if(started, isWanted);

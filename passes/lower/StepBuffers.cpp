@@ -117,9 +117,12 @@ Place StepLowering::newPlace(Value value, StringRef label) {
 }
 
 Value StepLowering::memory(const Place &place) {
+  finishPending(place.buffer);
+  return viewOf(place);
+}
+
+Value StepLowering::viewOf(const Place &place) {
   rt::BufferOp buffer = place.buffer;
-  if (auto token = pending.find(buffer); token != pending.end())
-    finish(token->second);
   MemRefType type = buffer.getType();
   if (place.view == Strided::dense(type.getShape()))
     return buffer;

@@ -357,8 +357,7 @@ LogicalResult StepLowering::lowerReturn(Operation *terminator) {
   for (Operation &op : llvm::make_early_inc_range(*b.getInsertionBlock()))
     if (auto buffer = dyn_cast<rt::BufferOp>(op)) {
       finishSends(buffer);
-      if (auto token = pending.find(buffer); token != pending.end())
-        finish(token->second);
+      finishPending(buffer);
     }
   return success();
 }

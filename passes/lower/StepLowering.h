@@ -32,7 +32,8 @@ private:
   Place newPlace(mlir::Value value, llvm::StringRef label);
   Place newPiece(const Place &like, llvm::StringRef label);
   void setGlobalPlace(rt::BufferOp buffer, mlir::DictionaryAttr attributes, mlir::RankedTensorType type);
-  /// Before an instruction touches a buffer: waits for a collective that works on it.
+  mlir::Value viewOf(const Place &place);
+  /// Before an instruction touches a buffer: waits for a collective or for receives that work on it.
   mlir::Value memory(const Place &place);
   /// Before an instruction writes into a buffer: also waits until it is sent.
   mlir::Value written(const Place &place);
@@ -70,7 +71,7 @@ private:
   Strided sliceView(dist::SliceOp slice, const Strided &view);
   void start(mlir::Operation *op, llvm::StringRef target, rt::BufferOp memory, rt::BufferOp sent,
              const Members &members, dist::Reduction reduction, llvm::ArrayRef<int64_t> counts, int64_t root);
-  void finish(mlir::Value token);
+  void finishPending(rt::BufferOp buffer);
   void copyInto(mlir::Value value, const Place &place, llvm::StringRef label);
   void pack(mlir::Value value, int64_t dim, llvm::ArrayRef<int64_t> sizes, rt::BufferOp buffer, int64_t pitch,
             llvm::StringRef label);
@@ -102,9 +103,11 @@ private:
   llvm::DenseMap<mlir::Operation *, std::vector<Place>> slots; // of the operands of collectives and concats
   llvm::SmallVector<rt::BufferOp> outputs;                     // per result of the step; null for updates
   llvm::DenseMap<mlir::Value, Place> copies;
-  llvm::DenseMap<mlir::Operation *, mlir::Value> pending; // buffer -> token
+  /// By buffer, what works on it: a collective, or the receives of its parts.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 1>> pending;
   struct Send {
-    int64_t part, tag; // the peer's part, which message to it
+    mlir::Attribute peers;
+    int64_t tag; // which message to them
     mlir::Value token;
   };
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Send>> sending; // by buffer, until they are waited for

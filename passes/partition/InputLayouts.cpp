@@ -12,7 +12,7 @@ using dist::LayoutAttr;
 static bool covers(LayoutAttr loaded, LayoutAttr wanted, ArrayRef<int64_t> shape, dist::MeshOp mesh) {
   if (!passes::checkFits(loaded, shape, mesh).empty())
     return false;
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+  for (int64_t rank : mesh.getRanks()) {
     passes::LocalPart has = passes::getLocalPart(loaded, shape, mesh, rank);
     passes::LocalPart needs = passes::getLocalPart(wanted, shape, mesh, rank);
     for (size_t d = 0; d < shape.size(); ++d)

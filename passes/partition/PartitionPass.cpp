@@ -15,13 +15,13 @@ using namespace mlir;
 using namespace pdc;
 
 /// The step on one device: every value replicated, nothing to reshard.
-static void makeReference(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh, StringRef name) {
+static void makeReference(OpBuilder &b, nn::StepOp step, StringRef name) {
   auto reference = cast<nn::StepOp>(b.clone(*step.getOperation()));
   reference.setSymName(name);
   reference->removeAttr(dist::kMeshAttr);
   reference->setAttr(dist::kReferenceAttr, b.getUnitAttr());
   reference->setAttr(dist::kRanksAttr,
-                     b.getDenseI64ArrayAttr(llvm::to_vector(llvm::seq<int64_t>(0, mesh.getNumRanks()))));
+                     b.getDenseI64ArrayAttr(llvm::to_vector(llvm::seq<int64_t>(0, dist::countRanks(step->getParentOp())))));
   for (unsigned i = 0; i < reference.getNumArguments(); ++i)
     reference.removeArgAttr(i, b.getStringAttr(dist::kLayoutAttr));
   for (unsigned i = 0; i < reference.getNumResults(); ++i)
@@ -70,17 +70,19 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
     FailureOr<passes::ReshardPlans> reshards = passes::planReshards(step, mesh);
     if (failed(reshards))
       return failure();
+    passes::TransferPlans transfers = passes::planTransfers(step, mesh);
     b.setInsertionPoint(step);
     std::string name = step.getSymName().str();
     // Of a pipeline's stages none is the whole; `pipeline` left one.
     bool isReference = step->hasAttr(dist::kReferenceAttr);
     if (isReference || (step.getKind() == "gradient" && !hasReference))
-      makeReference(b, step, mesh, isReference ? name : "reference_" + name);
+      makeReference(b, step, isReference ? name : "reference_" + name);
     if (isReference)
       return step.erase(), success();
-    for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh, *reshards))) {
+    for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh, *reshards, transfers))) {
       std::string variant = index == 0 ? name : name + "_" + std::to_string(index);
-      FailureOr<nn::StepOp> local = passes::buildLocalStep(b, step, mesh, ranks, *reshards, variant);
+      FailureOr<nn::StepOp> local =
+          passes::buildLocalStep(b, step, mesh, ranks, *reshards, transfers, variant);
       if (failed(local))
         return failure();
       passes::simplifyCollectives(local->getBody().front());

@@ -36,7 +36,7 @@ static OpLayouts layoutsOf(Operation *op) {
 }
 
 static LogicalResult checkOp(Operation *op) {
-  if (isa<dist::ReshardOp, dist::SendOp, dist::ReceiveOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
+  if (isa<dist::ReshardOp, dist::StageSendOp, dist::StageReceiveOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return success();
   OpLayouts stated = layoutsOf(op);
   auto whole = [](LayoutAttr layout) { return layout.isReplicated(); };
@@ -123,8 +123,36 @@ FailureOr<ReshardPlans> passes::planReshards(nn::StepOp step, dist::MeshOp mesh)
   return plans;
 }
 
+TransferPlans passes::planTransfers(nn::StepOp step, dist::MeshOp mesh) {
+  TransferPlans plans;
+  auto plan = [&](auto message, Value value, bool sends) {
+    auto peer = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(step, message.getPeerAttr());
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+    LayoutAttr own = dist::getLayout(value), other = message.getLayout();
+    int64_t turn = message.getTag();
+    for (TransferPiece &piece : sends ? planTransfer(own, mesh, other, peer, shape, turn)
+                                      : planTransfer(other, peer, own, mesh, shape, turn))
+      plans[message][sends ? piece.from : piece.to].push_back(std::move(piece));
+  };
+  for (Operation &op : step.getBody().front())
+    if (auto send = dyn_cast<dist::StageSendOp>(op))
+      plan(send, send.getInput(), true);
+    else if (auto receive = dyn_cast<dist::StageReceiveOp>(op))
+      plan(receive, receive.getResult(), false);
+  return plans;
+}
+
+/// Where the pieces of a rank begin in its own part, and their shapes.
+static void appendShape(SmallVectorImpl<int64_t> &shares, ArrayRef<TransferPiece> pieces, const LocalPart &own) {
+  shares.push_back(static_cast<int64_t>(pieces.size()));
+  for (const TransferPiece &piece : pieces)
+    for (auto [start, size, first] : llvm::zip(piece.box.start, piece.box.shape, own.start))
+      shares.append({start - first, size});
+}
+
 SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::MeshOp mesh,
-                                                       const ReshardPlans &reshards) {
+                                                       const ReshardPlans &reshards,
+                                                       const TransferPlans &transfers) {
   // What decides over local shapes: how many blocks are split over which axes.
   llvm::SetVector<std::pair<ArrayAttr, int64_t>> splits;
   auto add = [&](LayoutAttr layout, Type type) {
@@ -150,16 +178,20 @@ SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::Me
         windowed.push_back(axes);
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> sets;
   SmallVector<SmallVector<int64_t>> order;
-  auto stage = step->getAttrOfType<IntegerAttr>(dist::kStageAttr);
-  ArrayAttr pipeline = Builder(step.getContext()).getStrArrayAttr({dist::kPipelineAxis});
-  for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
-    if (stage && mesh.getPart(pipeline, rank) != stage.getInt())
-      continue;
+  for (int64_t rank : mesh.getRanks()) {
     SmallVector<int64_t> shares;
     for (auto [axes, blocks] : splits)
       shares.push_back(dist::shardSize(blocks, 1, mesh.getParts(axes), mesh.getPart(axes, rank)));
     for (ArrayAttr axes : windowed)
       shares.push_back(mesh.getPart(axes, rank));
+    for (Operation &op : step.getBody().front())
+      if (auto pieces = transfers.find(&op); pieces != transfers.end()) {
+        Value value = op.getNumResults() ? op.getResult(0) : op.getOperand(0);
+        ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+        auto own = pieces->second.find(rank);
+        appendShape(shares, own == pieces->second.end() ? ArrayRef<TransferPiece>() : own->second,
+                    getLocalPart(dist::getLayout(value), shape, mesh, rank));
+      }
     auto [entry, inserted] = sets.try_emplace(shares);
     entry->second.push_back(rank);
     if (inserted)
@@ -180,9 +212,9 @@ namespace {
 class LocalStep {
 public:
   LocalStep(OpBuilder &b, nn::StepOp step, dist::MeshOp mesh, ArrayRef<int64_t> ranks,
-            const ReshardPlans &reshards)
+            const ReshardPlans &reshards, const TransferPlans &transfers)
       : b(b), step(step), mesh(mesh), meshName(FlatSymbolRefAttr::get(mesh)), ranks(ranks),
-        reshards(reshards) {}
+        reshards(reshards), transfers(transfers) {}
 
   FailureOr<nn::StepOp> build(StringRef name) {
     OpBuilder::InsertionGuard guard(b);
@@ -228,12 +260,14 @@ private:
   LogicalResult buildOp(Operation *op) {
     if (auto reshard = dyn_cast<dist::ReshardOp>(op))
       return buildReshard(reshard);
-    if (auto receive = dyn_cast<dist::ReceiveOp>(op)) {
-      mapping.map(receive.getResult(),
-                  dist::ReceiveOp::create(b, op->getLoc(), localType(receive.getResult()), receive.getMeshAttr(),
-                                          receive.getAxesAttr(), receive.getPartAttr(), receive.getTagAttr()));
-      return success();
-    }
+    if (auto send = dyn_cast<dist::StageSendOp>(op))
+      return buildSend(send), success();
+    if (auto wait = dyn_cast<dist::StageWaitOp>(op))
+      return buildWait(wait), success();
+    if (auto receive = dyn_cast<dist::StageReceiveOp>(op))
+      return buildReceive(receive), success();
+    for (Value operand : op->getOperands())
+      join(operand);
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
       operands.push_back(mapping.lookup(operand));
@@ -259,7 +293,97 @@ private:
     return success();
   }
 
+  //===--------------------------------------------------------------------===//
+  // Messages
+  //===--------------------------------------------------------------------===//
+
+  /// The pieces of the first of the ranks; those of the others have the same shapes and places.
+  ArrayRef<TransferPiece> piecesOf(Operation *message, int64_t rank) const {
+    auto found = transfers.find(message);
+    if (found == transfers.end())
+      return {};
+    auto own = found->second.find(rank);
+    return own == found->second.end() ? ArrayRef<TransferPiece>() : ArrayRef<TransferPiece>(own->second);
+  }
+
+  /// The peers of all ranks for piece `index`.
+  DenseI64ArrayAttr peersOf(Operation *message, size_t index, int64_t TransferPiece::*peer) {
+    return b.getDenseI64ArrayAttr(llvm::map_to_vector(
+        ranks, [&](int64_t rank) { return piecesOf(message, rank)[index].*peer; }));
+  }
+
+  void buildSend(dist::StageSendOp send) {
+    join(send.getInput());
+    Value local = mapping.lookup(send.getInput());
+    auto type = cast<RankedTensorType>(local.getType());
+    ArrayRef<int64_t> shape = send.getInput().getType().getShape();
+    LocalPart own = getLocalPart(dist::getLayout(send.getInput()), shape, mesh, ranks.front());
+    // To nobody: the others of the stage send, and all order their collectives by what is waited for.
+    if (piecesOf(send, ranks.front()).empty())
+      dist::SendOp::create(b, send.getLoc(), b.getDenseI64ArrayAttr({}), send.getTagAttr(), local);
+    for (auto [index, piece] : llvm::enumerate(piecesOf(send, ranks.front()))) {
+      Value part = local;
+      if (piece.box != own) {
+        SmallVector<int64_t> offsets;
+        for (auto [start, first] : llvm::zip(piece.box.start, own.start))
+          offsets.push_back(start - first);
+        part = nn::SliceOp::create(b, send.getLoc(), type.clone(piece.box.shape), local, offsets, piece.box.shape,
+                                   SmallVector<int64_t>());
+      }
+      DenseI64ArrayAttr peers = peersOf(send, index, &TransferPiece::to);
+      dist::SendOp::create(b, send.getLoc(), peers, send.getTagAttr(), part);
+      sent[{send.getPeerAttr(), send.getTag()}].push_back(peers);
+    }
+  }
+
+  void buildWait(dist::StageWaitOp wait) {
+    for (DenseI64ArrayAttr peers : sent[{wait.getPeerAttr(), wait.getTag()}])
+      dist::SendWaitOp::create(b, wait.getLoc(), peers, wait.getTagAttr());
+  }
+
+  void buildReceive(dist::StageReceiveOp receive) {
+    ArrayRef<TransferPiece> pieces = piecesOf(receive, ranks.front());
+    SmallVector<Value> &parts = arriving[receive.getResult()];
+    for (auto [index, piece] : llvm::enumerate(pieces))
+      parts.push_back(dist::ReceiveOp::create(b, receive.getLoc(), receive.getType().clone(piece.box.shape),
+                                              peersOf(receive, index, &TransferPiece::from), receive.getTagAttr()));
+  }
+
+  /// Puts the pieces of a received value together, where it is used first: until then they may be on their way.
+  void join(Value value) {
+    auto found = arriving.find(value);
+    if (found == arriving.end())
+      return;
+    ArrayRef<TransferPiece> pieces = piecesOf(value.getDefiningOp(), ranks.front());
+    mapping.map(value, join(value.getLoc(), pieces, found->second, 0));
+    arriving.erase(found);
+  }
+
+  /// Pieces lie in a grid, in row-major order: those that begin at one place along `dim` are joined along the dimensions
+  /// after it first.
+  Value join(Location loc, ArrayRef<TransferPiece> pieces, ArrayRef<Value> parts, size_t dim) {
+    if (parts.size() == 1)
+      return parts.front();
+    SmallVector<Value> joined;
+    while (!pieces.empty()) {
+      auto isSame = [&](const TransferPiece &piece) { return piece.box.start[dim] == pieces.front().box.start[dim]; };
+      size_t count = llvm::find_if_not(pieces, isSame) - pieces.begin();
+      joined.push_back(join(loc, pieces.take_front(count), parts.take_front(count), dim + 1));
+      pieces = pieces.drop_front(count);
+      parts = parts.drop_front(count);
+    }
+    if (joined.size() == 1)
+      return joined.front();
+    auto type = cast<RankedTensorType>(joined.front().getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] = 0;
+    for (Value part : joined)
+      shape[dim] += cast<RankedTensorType>(part.getType()).getDimSize(dim);
+    return nn::ConcatOp::create(b, loc, type.clone(shape), joined, dim);
+  }
+
   LogicalResult buildReshard(dist::ReshardOp reshard) {
+    join(reshard.getInput());
     Value local = mapping.lookup(reshard.getInput());
     LayoutAttr before = dist::getLayout(reshard.getInput());
     for (const ReshardStep &on : reshards.at(reshard)) {
@@ -329,13 +453,16 @@ private:
   FlatSymbolRefAttr meshName;
   ArrayRef<int64_t> ranks;
   const ReshardPlans &reshards;
+  const TransferPlans &transfers;
   IRMapping mapping;
+  DenseMap<Value, SmallVector<Value>> arriving; // the pieces of what is not used yet
+  DenseMap<std::pair<Attribute, uint64_t>, SmallVector<DenseI64ArrayAttr>> sent; // peers, by mesh and tag
 };
 
 } // namespace
 
 FailureOr<nn::StepOp> passes::buildLocalStep(OpBuilder &builder, nn::StepOp step, dist::MeshOp mesh,
                                              ArrayRef<int64_t> ranks, const ReshardPlans &reshards,
-                                             StringRef name) {
-  return LocalStep(builder, step, mesh, ranks, reshards).build(name);
+                                             const TransferPlans &transfers, StringRef name) {
+  return LocalStep(builder, step, mesh, ranks, reshards, transfers).build(name);
 }

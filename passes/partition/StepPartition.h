@@ -5,6 +5,8 @@
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
 #include "passes/layouts/Reshard.h"
+#include "passes/layouts/Transfer.h"
+#include <map>
 
 namespace pdc::passes {
 
@@ -13,6 +15,10 @@ using ReshardPlans = llvm::DenseMap<mlir::Operation *, llvm::SmallVector<Reshard
 
 /// Plans all of them; an error names the reshard that is none.
 mlir::FailureOr<ReshardPlans> planReshards(nn::StepOp step, dist::MeshOp mesh);
+
+/// The pieces that each rank sends of a dist.stage_send, or gets of a dist.stage_receive.
+using TransferPlans = llvm::DenseMap<mlir::Operation *, std::map<int64_t, llvm::SmallVector<TransferPiece>>>;
+TransferPlans planTransfers(nn::StepOp step, dist::MeshOp mesh);
 
 /// Checks that every op's values are laid out as its sharding rule wants them, and that results agree with
 /// the layouts that the step states for them.
@@ -26,12 +32,13 @@ bool meanTheSame(dist::LayoutAttr a, dist::LayoutAttr b);
 
 /// The mesh's ranks in sets of equal local shapes, on the way of reshards too; the sets by their first rank.
 llvm::SmallVector<llvm::SmallVector<int64_t>> findVariants(nn::StepOp step, dist::MeshOp mesh,
-                                                           const ReshardPlans &reshards);
+                                                           const ReshardPlans &reshards,
+                                                           const TransferPlans &transfers);
 
 /// Builds the step of `ranks` (one of the sets above) at the builder's place, under the name `name`.
 mlir::FailureOr<nn::StepOp> buildLocalStep(mlir::OpBuilder &builder, nn::StepOp step, dist::MeshOp mesh,
                                            llvm::ArrayRef<int64_t> ranks, const ReshardPlans &reshards,
-                                           llvm::StringRef name);
+                                           const TransferPlans &transfers, llvm::StringRef name);
 
 } // namespace pdc::passes
 

@@ -2,6 +2,7 @@
 
 #include "passes/pipeline/PipelinePass.h"
 #include "dialects/dist/IR/PipelineAttributes.h"
+#include "passes/partition/StepPartition.h"
 #include "passes/pipeline/StreamBuilder.h"
 
 namespace pdc::passes {
@@ -17,8 +18,8 @@ namespace {
 
 struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
   using PipelinePassBase::PipelinePassBase;
-  Pipeline(const PipelinePassOptions &options, OrderFinder findOrder)
-      : PipelinePassBase(options), findOrder(std::move(findOrder)) {}
+  Pipeline(const PipelinePassOptions &options, OrderFinder findOrder, std::shared_ptr<const MessageCosts> costs)
+      : PipelinePassBase(options), findOrder(std::move(findOrder)), costs(std::move(costs)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -29,51 +30,130 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
     }
     if (verticalSync)
       parsed->synchronizeVersions();
-    SmallVector<nn::StepOp> steps = stepsInOrder(module);
-    for (nn::StepOp step : steps)
+    for (nn::StepOp step : module.getOps<nn::StepOp>())
       if (failed(checkStep(step)))
         return signalPassFailure();
-    if (failed(addPipelineAxis(module, static_cast<int64_t>(parsed->stages.size()))))
+    FailureOr<SmallVector<dist::MeshOp>> shapes = shapesOfStages(module, parsed->stages.size());
+    if (failed(shapes))
       return signalPassFailure();
+    SmallVector<dist::MeshOp> meshes = makeMeshes(*shapes);
     Residence residence;
     std::vector<std::unique_ptr<Assigned>> assigned;
-    for (nn::StepOp step : steps) {
-      TaskOrder tasks = orderOf(step, *parsed);
+    for (SmallVector<nn::StepOp> &plans : stepsInOrder(module)) {
+      TaskOrder tasks = orderOf(plans.front(), *parsed);
       // One stage and the whole batch: the step as it is.
       if (tasks.stages.size() == 1 && tasks.microBatches == 1)
         continue;
-      assigned.push_back(std::make_unique<Assigned>(step, std::move(tasks), residence));
-      if (failed(assigned.back()->classes.run()) || failed(assigned.back()->stages.assign()) ||
-          (assigned.size() == 1 && failed(orderByTimes(*assigned.back(), *parsed))))
+      assigned.push_back(std::make_unique<Assigned>(plans.front(), std::move(tasks), residence));
+      Assigned &one = *assigned.back();
+      if (failed(one.takePlans(plans, *shapes, meshes)) || failed(one.classes.run()) ||
+          failed(one.checkSamples()) || failed(one.stages.assign()) ||
+          (assigned.size() == 1 && failed(orderByTimes(one, *parsed))))
         return signalPassFailure();
     }
     // Equal layers are equal ops again, whatever their chunks.
-    for (nn::StepOp step : steps)
-      for (Operation &op : step.getBody().front())
-        op.removeAttr(dist::kChunkAttr);
+    module.walk([](Operation *op) { op->removeAttr(dist::kChunkAttr); });
     for (auto &one : assigned)
       if (failed(buildStages(*one)))
         return signalPassFailure();
+    module->removeAttr(dist::kStageMeshesAttr);
   }
 
 private:
   /// A step, and which stage does what of it.
   struct Assigned {
-    Assigned(nn::StepOp step, TaskOrder order, Residence &residence)
-        : tasks(std::move(order)), classes(step, tasks.microBatches), stages(classes, tasks, residence) {}
+    Assigned(nn::StepOp planned, TaskOrder order, Residence &residence)
+        : tasks(std::move(order)), classes(copyOf(planned), tasks.microBatches), stages(classes, tasks, residence) {}
+
+    static nn::StepOp copyOf(nn::StepOp planned) {
+      OpBuilder b(planned);
+      return copyWithoutLayouts(b, planned);
+    }
+
+    /// Each stage's plan is that on its mesh.
+    LogicalResult takePlans(ArrayRef<nn::StepOp> steps, ArrayRef<dist::MeshOp> shapes, ArrayRef<dist::MeshOp> meshes) {
+      DenseMap<Operation *, size_t> byShape;
+      for (nn::StepOp step : steps) {
+        FailureOr<dist::MeshOp> mesh = findMesh(step);
+        FailureOr<PlannedStep> plan = PlannedStep::match(classes.step, step);
+        if (failed(mesh) || failed(plan))
+          return failure();
+        byShape[*mesh] = plans.size();
+        plans.push_back(*plan);
+      }
+      for (auto [shape, mesh] : llvm::zip(shapes, meshes)) {
+        auto plan = byShape.find(shape);
+        if (plan == byShape.end())
+          return steps.front()->emitOpError() << "has no plan on mesh @" << dist::MeshOp(shape).getSymName()
+                                              << ", which is that of a stage";
+        planOfStage.push_back(plan->second);
+        meshOfStage.push_back(mesh);
+      }
+      return success();
+    }
+
+    SmallVector<PlannedStage> plannedStages() const {
+      SmallVector<PlannedStage> planned;
+      for (auto [mesh, plan] : llvm::zip(meshOfStage, planOfStage))
+        planned.push_back({mesh, &plans[plan]});
+      return planned;
+    }
+
+    /// Every rank has a sample of every micro-batch.
+    LogicalResult checkSamples() {
+      for (auto [stage, planned] : llvm::enumerate(plannedStages()))
+        for (BlockArgument argument : planned.plan->step.getBody().getArguments()) {
+          auto role = planned.plan->step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
+          auto type = cast<RankedTensorType>(argument.getType());
+          if (!role || role.getValue() != "input" || type.getRank() == 0)
+            continue;
+          dist::MeshOp mesh = planned.mesh;
+          int64_t least = type.getDimSize(0) / tasks.microBatches;
+          int64_t parts = mesh.getParts(dist::getLayout(argument).getAxes(0));
+          if (least >= parts)
+            continue;
+          InFlightDiagnostic error = planned.plan->step.emitOpError() << "has a batch of " << type.getDimSize(0);
+          if (tasks.microBatches > 1)
+            error << " in " << tasks.microBatches << " micro-batches";
+          error << ", which ";
+          if (meshOfStage.size() > 1)
+            error << "stage " << stage << " splits over ";
+          else
+            error << "the plan splits over ";
+          return error << parts << " ranks: a micro-batch of " << least
+                       << " has no sample for some; use a larger batch, fewer micro-batches or fewer data-parallel ranks";
+        }
+      return success();
+    }
+
+    void eraseSteps() {
+      for (PlannedStep &plan : plans)
+        plan.step.erase();
+      plans.clear();
+      classes.step.erase();
+    }
 
     TaskOrder tasks;
     StepClasses classes;
     StageAssignment stages;
+    std::vector<PlannedStep> plans;
+    std::vector<size_t> planOfStage;
+    std::vector<dist::MeshOp> meshOfStage;
   };
 
-  /// Training first: where it keeps parameters, the others find them.
-  static SmallVector<nn::StepOp> stepsInOrder(ModuleOp module) {
-    SmallVector<nn::StepOp> steps, others;
-    for (nn::StepOp step : module.getOps<nn::StepOp>())
-      (step.getKind() == "train" ? steps : others).push_back(step);
-    llvm::append_range(steps, others);
-    return steps;
+  /// The steps of each kind, one for each mesh shape; training first: where it keeps parameters, the others find them.
+  static SmallVector<SmallVector<nn::StepOp>> stepsInOrder(ModuleOp module) {
+    SmallVector<SmallVector<nn::StepOp>> byKind;
+    for (bool training : {true, false})
+      for (nn::StepOp step : module.getOps<nn::StepOp>()) {
+        if ((step.getKind() == "train") != training)
+          continue;
+        auto same = llvm::find_if(byKind, [&](auto &steps) { return steps.front().getKind() == step.getKind(); });
+        if (same == byKind.end())
+          same = byKind.insert(byKind.end(), SmallVector<nn::StepOp>());
+        same->push_back(step);
+      }
+    return byKind;
   }
 
   /// Now that it is known what chunks do.
@@ -104,27 +184,54 @@ private:
     return success();
   }
 
-  static LogicalResult addPipelineAxis(ModuleOp module, int64_t stages) {
-    if (stages == 1)
-      return success();
-    Builder b(module.getContext());
-    for (dist::MeshOp mesh : module.getOps<dist::MeshOp>()) {
-      if (mesh.findAxis(dist::kPipelineAxis) >= 0)
-        return mesh.emitOpError("has an axis \"pipeline\" already");
-      SmallVector<Attribute> names = {b.getStringAttr(dist::kPipelineAxis)};
-      SmallVector<int64_t> sizes = {stages};
-      llvm::append_range(names, mesh.getAxisNames());
-      llvm::append_range(sizes, mesh.getAxisSizes());
-      mesh.setAxisNamesAttr(b.getArrayAttr(names));
-      mesh.setAxisSizes(sizes);
+  /// Per stage, the mesh that its steps are planned on.
+  static FailureOr<SmallVector<dist::MeshOp>> shapesOfStages(ModuleOp module, size_t count) {
+    SmallVector<dist::MeshOp> shapes;
+    if (auto stated = module->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr)) {
+      for (auto name : stated.getAsRange<FlatSymbolRefAttr>())
+        if (auto mesh = module.lookupSymbol<dist::MeshOp>(name.getAttr()))
+          shapes.push_back(mesh);
+      if (shapes.size() != count || stated.size() != count)
+        return module.emitError() << "names " << stated.size() << " meshes of stages (" << dist::kStageMeshesAttr
+                                  << "), " << shapes.size() << " of which are there; the schedule has " << count
+                                  << " stages",
+               failure();
+      return shapes;
     }
-    return success();
+    for (nn::StepOp step : module.getOps<nn::StepOp>()) {
+      FailureOr<dist::MeshOp> mesh = findMesh(step);
+      if (failed(mesh))
+        return failure();
+      return SmallVector<dist::MeshOp>(count, *mesh);
+    }
+    return SmallVector<dist::MeshOp>();
   }
 
-  static LogicalResult buildStages(Assigned &assigned) {
+  /// The meshes of the stages themselves, whose ranks follow each other.
+  static SmallVector<dist::MeshOp> makeMeshes(ArrayRef<dist::MeshOp> shapes) {
+    if (shapes.size() <= 1)
+      return SmallVector<dist::MeshOp>(shapes);
+    SmallVector<dist::MeshOp> meshes;
+    OpBuilder b(shapes.front()->getContext());
+    b.setInsertionPointAfter(shapes.front());
+    int64_t first = 0;
+    for (auto [stage, shape] : llvm::enumerate(shapes)) {
+      meshes.push_back(dist::MeshOp::create(b, dist::MeshOp(shape).getLoc(), "stage" + std::to_string(stage),
+                                            dist::MeshOp(shape).getAxisNamesAttr(),
+                                            dist::MeshOp(shape).getAxisSizesAttr()));
+      if (first > 0)
+        meshes.back().setFirstRank(first);
+      first += dist::MeshOp(shape).getNumRanks();
+    }
+    return meshes;
+  }
+
+  LogicalResult buildStages(Assigned &assigned) {
     nn::StepOp step = assigned.classes.step;
     OpBuilder b(step);
     std::string name = step.getSymName().str();
+    for (PlannedStep &plan : assigned.plans)
+      plan.step.setSymName(plan.step.getSymName().str() + "_planned");
     step.setSymName(name + "_whole");
     if (step.getKind() == "gradient" && failed(leaveReference(b, assigned, "reference_" + name)))
       return failure();
@@ -133,12 +240,11 @@ private:
       names.push_back(stage == 0 ? name : name + "_stage" + std::to_string(stage));
     if (failed(build(b, assigned, names)))
       return failure();
-    step.erase();
+    assigned.eraseSteps();
     return success();
   }
 
-  static FailureOr<SmallVector<nn::StepOp>> build(OpBuilder &b, Assigned &assigned,
-                                                  ArrayRef<std::string> names) {
+  FailureOr<SmallVector<nn::StepOp>> build(OpBuilder &b, Assigned &assigned, ArrayRef<std::string> names) {
     if (failed(assigned.stages.finish()))
       return failure();
     Messages messages(assigned.classes, assigned.stages, assigned.tasks);
@@ -147,7 +253,9 @@ private:
     auto time = dist::MeshOp::create(b, assigned.classes.step.getLoc(), "micro_batches",
                                      b.getStrArrayAttr({kMicroAxis}),
                                      b.getDenseI64ArrayAttr({assigned.tasks.microBatches}));
-    StagedStep staged{assigned.classes, assigned.stages, assigned.tasks, messages, time};
+    SmallVector<PlannedStage> planned = assigned.plannedStages();
+    MessageLayouts layouts(assigned.stages, assigned.classes, assigned.tasks, planned, *costs);
+    StagedStep staged{assigned.classes, assigned.stages, assigned.tasks, messages, planned, layouts, time};
     SmallVector<nn::StepOp> built;
     for (auto [stage, name] : llvm::enumerate(names)) {
       auto number = static_cast<int64_t>(stage);
@@ -162,7 +270,7 @@ private:
   }
 
   /// The step on one device: as a whole, or, where micro-batches have statistics of their own, in the same ones.
-  static LogicalResult leaveReference(OpBuilder &b, const Assigned &assigned, const std::string &name) {
+  LogicalResult leaveReference(OpBuilder &b, const Assigned &assigned, const std::string &name) {
     nn::StepOp step = assigned.classes.step, reference;
     if (!assigned.classes.hasStatistics()) {
       reference = cast<nn::StepOp>(b.clone(*step));
@@ -174,12 +282,15 @@ private:
         tasks.stages[0].push_back({'B', i, 0});
       }
       Residence residence;
+      FailureOr<dist::MeshOp> mesh = findMesh(step);
       Assigned whole(step, std::move(tasks), residence);
-      if (failed(whole.classes.run()) || failed(whole.stages.assign()))
+      if (failed(mesh) || failed(whole.takePlans({step}, {*mesh}, {*mesh})) || failed(whole.classes.run()) ||
+          failed(whole.stages.assign()))
         return failure();
       FailureOr<SmallVector<nn::StepOp>> built = build(b, whole, {name});
       if (failed(built))
         return failure();
+      whole.classes.step.erase();
       reference = built->front();
     }
     reference->setAttr(dist::kReferenceAttr, b.getUnitAttr());
@@ -187,10 +298,12 @@ private:
   }
 
   OrderFinder findOrder;
+  std::shared_ptr<const MessageCosts> costs = std::make_shared<MessageCosts>();
 };
 
 } // namespace
 
-std::unique_ptr<Pass> passes::createPipelinePass(const PipelinePassOptions &options, OrderFinder findOrder) {
-  return std::make_unique<Pipeline>(options, std::move(findOrder));
+std::unique_ptr<Pass> passes::createPipelinePass(const PipelinePassOptions &options, OrderFinder findOrder,
+                                                 std::shared_ptr<const MessageCosts> costs) {
+  return std::make_unique<Pipeline>(options, std::move(findOrder), std::move(costs));
 }

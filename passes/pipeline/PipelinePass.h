@@ -6,6 +6,7 @@
 #include "passes/pipeline/TaskOrder.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <functional>
+#include <memory>
 
 namespace pdc::passes {
 
@@ -16,9 +17,12 @@ namespace pdc::passes {
 
 /// A schedule that depends on how long chunks take, as text; on the stages of `order`.
 using OrderFinder = std::function<llvm::Expected<std::string>(llvm::ArrayRef<ChunkSeconds> chunks)>;
+class MessageCosts;
 
-/// The pass with such a schedule; without one, as pdc-opt runs it, it is `order`.
-std::unique_ptr<mlir::Pass> createPipelinePass(const PipelinePassOptions &options, OrderFinder findOrder);
+/// The pass with such a schedule (without one, as pdc-opt runs it, it is `order`), which chooses by these costs how values go
+/// from stage to stage.
+std::unique_ptr<mlir::Pass> createPipelinePass(const PipelinePassOptions &options, OrderFinder findOrder,
+                                               std::shared_ptr<const MessageCosts> costs);
 
 } // namespace pdc::passes
 

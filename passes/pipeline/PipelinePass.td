@@ -31,11 +31,14 @@ def PipelinePass : Pass<"pipeline", "::mlir::ModuleOp"> {
     The statistics of batch_norm are those of each micro-batch; the running ones move towards their average. A model that
     computes with another sum over the batch is refused.
 
-    With several stages the mesh gets an outermost axis "pipeline", and each step becomes one step a stage, with
-    `dist.stage`. Forward ops are cut into chunks that take about equally long, in their order; a backward op follows the
-    forward values that it needs. What crosses is sent to the rank with the same coordinates on the other axes
-    (`dist.send`, `dist.receive`). A parameter that several stages use lies on all of them, which add up its gradients and
-    update it alike.
+    With several stages each step becomes one step a stage, with `dist.stage`, over a mesh of the stage's own ranks, which
+    follow those of the stage before. Forward ops are cut into chunks that take about equally long, in their order; a backward
+    op follows the forward values that it needs. What crosses is a `dist.stage_send` and a `dist.stage_receive`. A parameter
+    that several stages use lies on all of them, which add up its gradients and update it alike. Gradients are reduced over
+    ranks when the last micro-batch has added its part.
+
+    Where stages are planned on meshes of different shapes, the module says which (`dist.stage_meshes`), and there is one step
+    of each kind for each of them: the same ops in the same order, with other layouts and reshards.
 
     With updates ("F0 B0 U0 F1 B1 U1") the parts of the batch are mini-batches of a stream, each with an update of its own: a
     forward and its backward use the parameters as they were after the updates before that forward on its stage, or, with

@@ -17,6 +17,12 @@ static void setLayout(Operation *op, LayoutAttr layout) {
     op->setAttr(dist::kLayoutsAttr, ArrayAttr::get(op->getContext(), {layout}));
 }
 
+static void setLayouts(Operation *op, ArrayAttr layouts) {
+  auto isReplicated = [](Attribute layout) { return cast<LayoutAttr>(layout).isReplicated(); };
+  if (!llvm::all_of(layouts, isReplicated))
+    op->setAttr(dist::kLayoutsAttr, layouts);
+}
+
 bool StageBuilder::isInput(BlockArgument argument) {
   auto role = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
   return role && role.getValue() == "input";
@@ -61,7 +67,7 @@ nn::StepOp StageBuilder::createStep(StringRef name) {
       continue;
     kept.push_back(argument);
     arguments.push_back(argument.getType());
-    NamedAttrList attributes(step.getArgAttrDict(argument.getArgNumber()));
+    NamedAttrList attributes(plan.step.getArgAttrDict(argument.getArgNumber()));
     // A rank's parts of all micro-batches do not follow each other: it loads the batch.
     if (isInput(argument) && isSliced)
       attributes.set(dist::kLayoutAttr,
@@ -72,12 +78,13 @@ nn::StepOp StageBuilder::createStep(StringRef name) {
     if (!staged.stages.returns(stage, operand.getOperandNumber()))
       continue;
     results.push_back(operand.get().getType());
-    resultAttributes.push_back(step.getResultAttrDict(operand.getOperandNumber()));
+    resultAttributes.push_back(plan.step.getResultAttrDict(operand.getOperandNumber()));
   }
   auto built = nn::StepOp::create(b, step.getLoc(), name, b.getFunctionType(arguments, results),
                                   step.getKind(), b.getArrayAttr(argumentAttributes),
                                   b.getArrayAttr(resultAttributes));
   built->setDiscardableAttrs(llvm::to_vector(step->getDiscardableAttrs()));
+  built->setAttr(dist::kMeshAttr, meshOf(stage));
   if (staged.order.stages.size() > 1)
     built->setAttr(dist::kStageAttr, b.getI64IntegerAttr(stage));
   body = b.createBlock(&built.getBody());
@@ -120,15 +127,9 @@ LogicalResult StageBuilder::buildTask(int64_t index) {
 
 LogicalResult StageBuilder::buildAfter() {
   markTask('U', 0, 0);
-  for (Operation &op : step.getBody().front().without_terminator()) {
-    if (classes.isWork(&op))
-      for (Value result : op.getResults())
-        if (Value sum = sums.lookup(result))
-          send(result, kOnce, sum);
-    if (classes.of(&op) == OpClass::After && staged.stages.stagesOf(&op).count(stage) &&
-        failed(buildOnce(&op)))
+  for (Operation &op : step.getBody().front().without_terminator())
+    if (classes.of(&op) == OpClass::After && staged.stages.stagesOf(&op).count(stage) && failed(buildOnce(&op)))
       return failure();
-  }
   return success();
 }
 
@@ -138,10 +139,12 @@ LogicalResult StageBuilder::buildReturn() {
   for (OpOperand &operand : terminator->getOpOperands()) {
     if (!staged.stages.returns(stage, operand.getOperandNumber()))
       continue;
-    FailureOr<Value> value = getWhole(operand.get());
+    Value planned = plan.of(terminator)->getOperand(operand.getOperandNumber());
+    FailureOr<Value> value = getWhole(planned);
     if (failed(value))
       return failure();
-    results.push_back(*value);
+    // What was made complete may lie otherwise than the plan's partial sum.
+    results.push_back(reshard(*value, dist::getLayout(planned)));
   }
   nn::ReturnOp::create(b, terminator->getLoc(), results);
   return success();
@@ -152,13 +155,15 @@ LogicalResult StageBuilder::buildReturn() {
 //===----------------------------------------------------------------------===//
 
 /// A value as an op of one micro-batch sees it.
-FailureOr<Value> StageBuilder::get(Value value, int64_t microBatch) {
+FailureOr<Value> StageBuilder::get(Value planned, int64_t microBatch) {
+  if (isOnce(plan.bareOf(rootOfReshards(planned))))
+    return getOnce(planned);
+  if (auto reshard = planned.getDefiningOp<dist::ReshardOp>())
+    return getResharded(reshard, microBatch);
+  Value value = plan.bareOf(planned);
   Operation *made = value.getDefiningOp();
   if (!made && isInput(cast<BlockArgument>(value)))
     return inputPart(cast<BlockArgument>(value), microBatch);
-  if (!made || !classes.isPerMicroBatch(made) ||
-      (classes.of(made) == OpClass::Free && classes.isAccumulated(value)))
-    return getOnce(value);
   auto &known = perMicroBatch[microBatch];
   if (!known.contains(value) && classes.of(made) == OpClass::Free && failed(buildPart(made, microBatch)))
     return failure();
@@ -168,8 +173,18 @@ FailureOr<Value> StageBuilder::get(Value value, int64_t microBatch) {
                              << " needs it";
 }
 
+/// Whether it is the same for all micro-batches.
+bool StageBuilder::isOnce(Value value) {
+  Operation *made = value.getDefiningOp();
+  return made ? !classes.isPerMicroBatch(made) || (classes.of(made) == OpClass::Free && classes.isAccumulated(value))
+              : !isInput(cast<BlockArgument>(value));
+}
+
 /// A value that does not differ between micro-batches.
-FailureOr<Value> StageBuilder::getOnce(Value value) {
+FailureOr<Value> StageBuilder::getOnce(Value planned) {
+  if (auto reshard = planned.getDefiningOp<dist::ReshardOp>())
+    return getResharded(reshard, kOnce);
+  Value value = plan.bareOf(planned);
   if (Value found = once.lookup(value))
     return found;
   Operation *made = value.getDefiningOp();
@@ -190,6 +205,10 @@ FailureOr<Value> StageBuilder::getOnce(Value value) {
   return classes.isWork(made) ? getSum(value) : getAfter(value);
 }
 
+FailureOr<Value> StageBuilder::getSent(Value planned, int64_t microBatch) {
+  return microBatch == kOnce ? getOnce(planned) : get(planned, microBatch);
+}
+
 /// What an After op computes, from the stage that does.
 FailureOr<Value> StageBuilder::getAfter(Value value) {
   for (int64_t message : staged.messages.of(value, kOnce))
@@ -199,7 +218,7 @@ FailureOr<Value> StageBuilder::getAfter(Value value) {
          << "is not there when stage " << stage << " needs it, after all micro-batches";
 }
 
-/// A sum over all micro-batches: the parts of the copies of the model, on every stage in the same order.
+/// A sum over all micro-batches: the parts of the copies of the model, complete and on every stage in the same order.
 FailureOr<Value> StageBuilder::getSum(Value value) {
   Value sum;
   for (int64_t from : staged.stages.stagesOfWork(value.getDefiningOp())) {
@@ -210,22 +229,69 @@ FailureOr<Value> StageBuilder::getSum(Value value) {
     if (!part)
       return value.getDefiningOp()->emitOpError()
              << "has no part from stage " << from << " on stage " << stage << ", after all micro-batches";
-    sum = sum ? add(value, sum, part) : part;
+    if (hasCopies(value.getDefiningOp()))
+      part = reshard(part, withoutPartial(dist::getLayout(plan.of(value))));
+    sum = sum ? add(sum, part) : part;
   }
   return once[value] = sum;
 }
 
+/// A value in the layout of a reshard of the plan. What was received is not led over the layouts on the way there.
+FailureOr<Value> StageBuilder::getResharded(dist::ReshardOp op, int64_t microBatch) {
+  Value root = rootOfReshards(op);
+  auto &known = microBatch == kOnce ? once : perMicroBatch[microBatch];
+  if (Value found = known.lookup(op.getResult()))
+    return found;
+  auto find = [&](Value of) { return microBatch == kOnce ? getOnce(of) : get(of, microBatch); };
+  FailureOr<Value> from = find(root);
+  if (succeeded(from) && !from->getDefiningOp<dist::StageReceiveOp>())
+    from = find(op.getInput());
+  if (failed(from))
+    return failure();
+  Value built = reshard(*from, dist::getLayout(op.getResult()), op);
+  (microBatch == kOnce ? once : perMicroBatch[microBatch])[op.getResult()] = built;
+  return built;
+}
+
+static bool isPartialOver(LayoutAttr layout, Attribute axis) {
+  return llvm::is_contained(layout.getSum(), axis) || llvm::is_contained(layout.getMax(), axis);
+}
+
+static LayoutAttr withoutPartialOver(LayoutAttr layout, llvm::function_ref<bool(Attribute)> isComplete) {
+  auto rest = [&](ArrayAttr axes) {
+    SmallVector<Attribute> left;
+    llvm::copy_if(axes, std::back_inserter(left), [&](Attribute axis) { return !isComplete(axis); });
+    return ArrayAttr::get(layout.getContext(), left);
+  };
+  return LayoutAttr::get(layout.getContext(), layout.getDims(), layout.getBlocks(), rest(layout.getSum()),
+                         rest(layout.getMax()));
+}
+
+/// `value` in a layout, as far as it can be: what is complete does not become a partial sum again.
+Value StageBuilder::reshard(Value value, LayoutAttr to, dist::ReshardOp like) {
+  LayoutAttr from = dist::getLayout(value);
+  to = withoutPartialOver(to, [&](Attribute axis) { return !isPartialOver(from, axis); });
+  if (from == to)
+    return value;
+  auto built = dist::ReshardOp::create(b, value.getLoc(), value.getType(), value);
+  if (like)
+    built->setAttrs(like->getAttrs());
+  setLayout(built, to);
+  return built;
+}
+
 /// A result of the step.
-FailureOr<Value> StageBuilder::getWhole(Value value) {
+FailureOr<Value> StageBuilder::getWhole(Value planned) {
+  Value value = plan.bareOf(rootOfReshards(planned));
   Operation *made = value.getDefiningOp();
   bool isPart = made ? classes.isPerMicroBatch(made) && !classes.isSummed(value) &&
                            !classes.isAccumulated(value)
                      : isInput(cast<BlockArgument>(value));
   if (!isPart)
-    return getOnce(value);
+    return getOnce(planned);
   if (staged.order.microBatches > 1)
     return step.emitOpError("returns a value of every sample, which micro-batches cannot join yet"), failure();
-  return get(value, 0);
+  return get(planned, 0);
 }
 
 /// The samples of a micro-batch, laid out as the plan wants the batch.
@@ -240,12 +306,7 @@ Value StageBuilder::inputPart(BlockArgument input, int64_t microBatch) {
   LocalPart place = getLocalPart(classes.batch.layoutOf(input), type.getShape(), staged.time, microBatch);
   part = nn::SliceOp::create(b, input.getLoc(), type.clone(place.shape), whole, place.start, place.shape,
                              SmallVector<int64_t>());
-  LayoutAttr layout = dist::getLayout(input);
-  if (layout.isReplicated())
-    return part;
-  part = dist::ReshardOp::create(b, input.getLoc(), part.getType(), part);
-  setLayout(part.getDefiningOp(), layout);
-  return part;
+  return part = reshard(part, dist::getLayout(plan.of(input)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,25 +314,32 @@ Value StageBuilder::inputPart(BlockArgument input, int64_t microBatch) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult StageBuilder::buildOnce(Operation *op) {
-  IRMapping mapping;
-  for (Value operand : op->getOperands()) {
+  Operation *planned = plan.of(op);
+  SmallVector<Value> operands;
+  for (Value operand : planned->getOperands()) {
     FailureOr<Value> value = getOnce(operand);
     if (failed(value))
       return failure();
-    mapping.map(operand, *value);
+    operands.push_back(*value);
   }
-  Operation *built = b.clone(*op, mapping);
-  for (auto [result, value] : llvm::zip(op->getResults(), built->getResults())) {
+  SmallVector<Attribute> complete = completeOperands(planned, operands);
+  IRMapping mapping;
+  mapping.map(planned->getOperands(), operands);
+  Operation *built = b.clone(*planned, mapping);
+  if (!complete.empty())
+    built->setAttr(dist::kLayoutsAttr, layoutsOf(planned, complete));
+  for (auto [result, value] : llvm::zip(op->getResults(), built->getResults()))
     once[result] = value;
-    if (classes.of(op) == OpClass::After)
-      send(result, kOnce, value);
-  }
+  if (classes.of(op) == OpClass::After)
+    for (Value result : op->getResults())
+      if (failed(send(result, kOnce)))
+        return failure();
   return success();
 }
 
 LogicalResult StageBuilder::buildPart(Operation *op, int64_t microBatch) {
   SmallVector<Value> operands;
-  for (Value operand : op->getOperands()) {
+  for (Value operand : plan.of(op)->getOperands()) {
     FailureOr<Value> value = get(operand, microBatch);
     if (failed(value))
       return failure();
@@ -286,19 +354,47 @@ LogicalResult StageBuilder::buildPart(Operation *op, int64_t microBatch) {
                                << partType(result, microBatch);
     // A mean of the batch is a sum times one over the batch's size: of a part of it, that much more of its sum.
     if (classes.isStatistic(result))
-      part = scale(part, result, static_cast<double>(typeOf(batchInput()).getDimSize(0)) / samplesOf(microBatch));
+      part = scale(part, static_cast<double>(typeOf(batchInput()).getDimSize(0)) / samplesOf(microBatch));
     perMicroBatch[microBatch][result] = part;
-    if (classes.isAccumulated(result) || !staged.stages.stagesThatNeed(result).empty())
-      addUp(result, microBatch, part);
-    send(result, microBatch, part);
+  }
+  for (Value result : op->getResults()) {
+    if (failed(send(result, microBatch)))
+      return failure();
+    if ((classes.isAccumulated(result) || !staged.stages.stagesThatNeed(result).empty()) &&
+        failed(addUp(result, microBatch, perMicroBatch[microBatch][result])))
+      return failure();
   }
   return success();
+}
+
+/// Over axes over which an operand is complete, and the plan wants a partial sum of it, the others are completed too.
+SmallVector<Attribute> StageBuilder::completeOperands(Operation *planned, MutableArrayRef<Value> operands) {
+  SmallVector<Attribute> complete;
+  for (auto [wanted, has] : llvm::zip(planned->getOperands(), operands))
+    for (ArrayAttr axes : {dist::getLayout(wanted).getSum(), dist::getLayout(wanted).getMax()})
+      llvm::copy_if(axes, std::back_inserter(complete),
+                    [has = has](Attribute axis) { return !isPartialOver(dist::getLayout(has), axis); });
+  auto isComplete = [&](Attribute axis) { return llvm::is_contained(complete, axis); };
+  for (auto [wanted, has] : llvm::zip(planned->getOperands(), operands))
+    has = reshard(has, withoutPartialOver(dist::getLayout(wanted), isComplete));
+  return complete;
+}
+
+/// Of the results, where operands are complete over some axes.
+ArrayAttr StageBuilder::layoutsOf(Operation *planned, ArrayRef<Attribute> complete) {
+  SmallVector<Attribute> layouts;
+  for (Value result : planned->getResults())
+    layouts.push_back(withoutPartialOver(dist::getLayout(result),
+                                         [&](Attribute axis) { return llvm::is_contained(complete, axis); }));
+  return b.getArrayAttr(layouts);
 }
 
 SmallVector<Value> StageBuilder::buildLocal(Operation *op, int64_t microBatch, SmallVector<Value> operands) {
   SmallVector<Type> types;
   for (Value result : op->getResults())
     types.push_back(partType(result, microBatch));
+  Operation *planned = plan.of(op);
+  ArrayAttr planLayouts = layoutsOf(planned, completeOperands(planned, operands));
   Operation *before = body->empty() ? nullptr : &body->back();
   SmallVector<Value> results;
   auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
@@ -307,6 +403,7 @@ SmallVector<Value> StageBuilder::buildLocal(Operation *op, int64_t microBatch, S
     for (auto [operand, value] : llvm::zip(op->getOperands(), operands))
       mapping.map(operand, value);
     Operation *built = b.clone(*op, mapping);
+    setLayouts(built, planLayouts);
     for (auto [result, type] : llvm::zip(built->getResults(), types))
       result.setType(type);
     return llvm::to_vector_of<Value>(built->getResults());
@@ -319,14 +416,13 @@ SmallVector<Value> StageBuilder::buildLocal(Operation *op, int64_t microBatch, S
     layouts.results.push_back(partial ? partial : classes.batch.layoutOf(result));
   }
   results = LocalOp(b, shardable, staged.time, microBatch, layouts).build(operands, types);
-  for (auto [result, built] : llvm::zip(op->getResults(), results))
+  for (auto [layout, built] : llvm::zip(planLayouts, results))
     if (Operation *made = built.getDefiningOp()) {
       made->setLoc(op->getLoc());
-      Attribute planned = op->getAttr(dist::kLayoutsAttr);
-      if (planned && made->getNumResults() == op->getNumResults())
-        made->setAttr(dist::kLayoutsAttr, planned);
+      if (made->getNumResults() == op->getNumResults())
+        setLayouts(made, planLayouts);
       else
-        setLayout(made, dist::getLayout(result));
+        setLayout(made, cast<LayoutAttr>(layout));
     }
   replaceStarts(before, microBatch);
   return results;
@@ -358,65 +454,88 @@ Value StageBuilder::batchInput() {
   return {};
 }
 
-/// `value` times a number, in the layout of `like`.
-Value StageBuilder::scale(Value value, Value like, double by) {
+/// `value` times a number.
+Value StageBuilder::scale(Value value, double by) {
   if (by == 1)
     return value;
   Value factor = nn::ConstantOp::create(
       b, value.getLoc(), RankedTensorType::get({}, typeOf(value).getElementType()), by);
   Value scaled = nn::MulOp::create(b, value.getLoc(), value, factor);
-  setLayout(scaled.getDefiningOp(), dist::getLayout(like));
+  setLayout(scaled.getDefiningOp(), dist::getLayout(value));
   return scaled;
 }
 
 /// Adds a micro-batch's part of a sum; of what is made of statistics, of the average.
-void StageBuilder::addUp(Value value, int64_t microBatch, Value part) {
+LogicalResult StageBuilder::addUp(Value value, int64_t microBatch, Value part) {
   if (!classes.isSummed(value) && !classes.isAccumulated(value))
-    return;
+    return success();
   if (!classes.isAccumulated(value))
-    part = scale(part, value,
-                 static_cast<double>(samplesOf(microBatch)) / typeOf(batchInput()).getDimSize(0));
+    part = scale(part, static_cast<double>(samplesOf(microBatch)) / typeOf(batchInput()).getDimSize(0));
   Value &sum = sums[value];
-  if (!sum) {
-    sum = part;
-    return;
-  }
-  sum = add(value, sum, part);
+  sum = sum ? add(sum, part) : part;
+  Operation *made = value.getDefiningOp();
+  int64_t all = 0;
+  for (int64_t i = 0; classes.isWork(made) && i < staged.order.microBatches; ++i)
+    all += staged.stages.stageOf(made, i) == stage;
+  return ++added[value] == all ? finishSum(value) : success();
 }
 
-/// A sum of parts of a value, in its layout.
-Value StageBuilder::add(Value value, Value sum, Value part) {
-  Value added = nn::AddOp::create(b, value.getLoc(), sum, part);
-  setLayout(added.getDefiningOp(), dist::getLayout(value));
+/// A sum of parts of a value, in their layout.
+Value StageBuilder::add(Value sum, Value part) {
+  Value added = nn::AddOp::create(b, part.getLoc(), sum, part);
+  setLayout(added.getDefiningOp(), dist::getLayout(part));
   return added;
+}
+
+/// What other ranks wait for starts at once, beside what is still computed.
+LogicalResult StageBuilder::finishSum(Value value) {
+  if (hasCopies(value.getDefiningOp()))
+    return send(value, kOnce);
+  once[value] = sums[value];
+  if (staged.stages.stagesThatNeed(value).count(stage))
+    for (Operation *user : plan.of(value).getUsers())
+      if (auto reshard = dyn_cast<dist::ReshardOp>(user))
+        if (failed(getResharded(reshard, kOnce)))
+          return failure();
+  return send(value, kOnce);
 }
 
 //===----------------------------------------------------------------------===//
 // Messages
 //===----------------------------------------------------------------------===//
 
-void StageBuilder::send(Value value, int64_t microBatch, Value part) {
+RankedTensorType StageBuilder::typeOfMessage(const Message &message) {
+  return staged.messageLayouts.isOfMicroBatch(message) ? partType(message.value, message.microBatch)
+                                                       : typeOf(message.value);
+}
+
+LogicalResult StageBuilder::send(Value value, int64_t microBatch) {
   for (int64_t index : staged.messages.of(value, microBatch)) {
     const Message &message = staged.messages.all()[index];
-    if (message.from == stage)
-      dist::SendOp::create(b, value.getLoc(), step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr),
-                           b.getStrArrayAttr({dist::kPipelineAxis}), b.getI64IntegerAttr(message.to),
-                           b.getI64IntegerAttr(message.tag), part);
+    if (message.from != stage)
+      continue;
+    MessageLayout layout = staged.messageLayouts.of(message, typeOfMessage(message));
+    // Of a copy's sum, the part of this stage.
+    bool isPart = microBatch == kOnce && classes.isWork(value.getDefiningOp()) && hasCopies(value.getDefiningOp());
+    FailureOr<Value> source = isPart ? FailureOr<Value>(sums.lookup(value)) : getSent(layout.source, microBatch);
+    if (failed(source))
+      return failure();
+    dist::StageSendOp::create(b, value.getLoc(), meshOf(stage), meshOf(message.to), b.getI64IntegerAttr(message.tag),
+                              layout.received, reshard(*source, layout.sent));
   }
+  return success();
 }
 
 Value StageBuilder::receive(const Message &message) {
-  bool isOfMicroBatch = message.microBatch >= 0 && message.microBatch < staged.order.microBatches;
-  RankedTensorType type = isOfMicroBatch ? partType(message.value, message.microBatch) : typeOf(message.value);
-  auto received = dist::ReceiveOp::create(
-      b, message.value.getLoc(), type, step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr),
-      b.getStrArrayAttr({dist::kPipelineAxis}), b.getI64IntegerAttr(message.from), b.getI64IntegerAttr(message.tag));
-  setLayout(received, dist::getLayout(message.value));
+  RankedTensorType type = typeOfMessage(message);
+  MessageLayout layout = staged.messageLayouts.of(message, type);
+  auto received = dist::StageReceiveOp::create(b, message.value.getLoc(), type, meshOf(stage), meshOf(message.from),
+                                               b.getI64IntegerAttr(message.tag), layout.sent);
+  setLayout(received, layout.received);
   return received;
 }
 
 void StageBuilder::wait(const Message &message) {
-  dist::SendWaitOp::create(b, message.value.getLoc(), step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr),
-                           b.getStrArrayAttr({dist::kPipelineAxis}), b.getI64IntegerAttr(message.to),
-                           b.getI64IntegerAttr(message.tag));
+  dist::StageWaitOp::create(b, message.value.getLoc(), meshOf(stage), meshOf(message.to),
+                            b.getI64IntegerAttr(message.tag));
 }

@@ -3,7 +3,7 @@
 #define PDC_PASSES_PIPELINE_STAGEBUILDER_H
 
 #include "mlir/IR/Builders.h"
-#include "passes/pipeline/Messages.h"
+#include "passes/pipeline/MessageLayouts.h"
 
 namespace pdc::passes {
 
@@ -13,17 +13,23 @@ struct StagedStep {
   const StageAssignment &stages;
   const TaskOrder &order;
   const Messages &messages;
+  llvm::ArrayRef<PlannedStage> planned; // per stage
+  const MessageLayouts &messageLayouts;
   mutable dist::MeshOp time; // of one axis, kMicroAxis: the micro-batches
 };
 
 /// Builds what one stage does, task by task, with global shapes: each op of a task on its micro-batch's part of the batch,
-/// in the layout of the plan; sums over the batch added up in the order of the tasks; then what is done once. Work on
-/// inputs and on parameters alone stands where it is needed first.
+/// in the layout of the stage's plan; sums over the batch added up in the order of the tasks, and reduced and sent as soon as
+/// they are complete; then what is done once. Work on inputs and on parameters alone, and reshards, stand where they are
+/// needed first.
+///
+/// What another stage sends is no partial sum. An op that the plan lets work on partial sums, but for an operand that came
+/// so, works on complete ones: then the copies of a parameter that several stages keep stay equal to the bit.
 class StageBuilder {
 public:
   StageBuilder(mlir::OpBuilder &builder, const StagedStep &staged, int64_t stage)
       : b(builder), staged(staged), classes(staged.classes), step(staged.classes.step), stage(stage),
-        perMicroBatch(staged.order.microBatches) {}
+        plan(*staged.planned[stage].plan), perMicroBatch(staged.order.microBatches) {}
 
   virtual ~StageBuilder() = default;
 
@@ -39,27 +45,41 @@ protected:
   virtual mlir::LogicalResult buildReturn();
   void markTask(char kind, int64_t microBatch, int64_t chunk);
 
+  // Of values of the plan.
   mlir::FailureOr<mlir::Value> get(mlir::Value value, int64_t microBatch);
   virtual mlir::FailureOr<mlir::Value> getOnce(mlir::Value value);
+  /// As it is sent.
+  virtual mlir::FailureOr<mlir::Value> getSent(mlir::Value value, int64_t microBatch);
+  mlir::FailureOr<mlir::Value> getWhole(mlir::Value value);
+  mlir::FailureOr<mlir::Value> getResharded(dist::ReshardOp reshard, int64_t microBatch);
+  mlir::Value reshard(mlir::Value value, dist::LayoutAttr to, dist::ReshardOp like = {});
+  // Of values of the whole step.
   mlir::FailureOr<mlir::Value> getAfter(mlir::Value value);
   mlir::FailureOr<mlir::Value> getSum(mlir::Value value);
-  mlir::FailureOr<mlir::Value> getWhole(mlir::Value value);
+  bool hasCopies(mlir::Operation *op) { return staged.stages.stagesOfWork(op).size() > 1; }
   mlir::Value inputPart(mlir::BlockArgument input, int64_t microBatch);
   mlir::LogicalResult buildOnce(mlir::Operation *op);
   mlir::LogicalResult buildPart(mlir::Operation *op, int64_t microBatch);
   llvm::SmallVector<mlir::Value> buildLocal(mlir::Operation *op, int64_t microBatch,
                                             llvm::SmallVector<mlir::Value> operands);
+  llvm::SmallVector<mlir::Attribute> completeOperands(mlir::Operation *planned,
+                                                      llvm::MutableArrayRef<mlir::Value> operands);
+  mlir::ArrayAttr layoutsOf(mlir::Operation *planned, llvm::ArrayRef<mlir::Attribute> complete);
   void replaceStarts(mlir::Operation *before, int64_t microBatch);
-  mlir::Value scale(mlir::Value value, mlir::Value like, double by);
-  mlir::Value add(mlir::Value value, mlir::Value sum, mlir::Value part);
-  virtual void addUp(mlir::Value value, int64_t microBatch, mlir::Value part);
-  void send(mlir::Value value, int64_t microBatch, mlir::Value part);
+  mlir::Value scale(mlir::Value value, double by);
+  mlir::Value add(mlir::Value sum, mlir::Value part);
+  virtual mlir::LogicalResult addUp(mlir::Value value, int64_t microBatch, mlir::Value part);
+  mlir::LogicalResult finishSum(mlir::Value value);
+  mlir::LogicalResult send(mlir::Value value, int64_t microBatch);
+  mlir::RankedTensorType typeOfMessage(const Message &message);
+  mlir::FlatSymbolRefAttr meshOf(int64_t ofStage) { return mlir::FlatSymbolRefAttr::get(staged.planned[ofStage].mesh); }
   mlir::Value receive(const Message &message);
   void wait(const Message &message);
 
   mlir::RankedTensorType partType(mlir::Value value, int64_t microBatch);
   int64_t samplesOf(int64_t microBatch);
   bool isInput(mlir::BlockArgument argument);
+  bool isOnce(mlir::Value value);
   mlir::Value batchInput();
 
   mlir::OpBuilder &b;
@@ -67,10 +87,13 @@ protected:
   const StepClasses &classes;
   nn::StepOp step; // the whole one
   int64_t stage;
+  const PlannedStep &plan; // of the whole one, on this stage's mesh
   mlir::Block *body = nullptr;
+  // By value of the whole step, or by reshard of the plan.
   llvm::DenseMap<mlir::Value, mlir::Value> once; // of what is the same for all micro-batches, and of what comes after
   std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> perMicroBatch;
   llvm::DenseMap<mlir::Value, mlir::Value> sums; // over the micro-batches so far
+  llvm::DenseMap<mlir::Value, int64_t> added;    // how many those are, on this stage
 };
 
 } // namespace pdc::passes

@@ -13,6 +13,10 @@ StreamBuilder::StreamBuilder(OpBuilder &builder, const StagedStep &staged, int64
     : StageBuilder(builder, staged, stage), sumsOf(staged.order.microBatches) {
   perMicroBatch.resize(2 * staged.order.microBatches); // the second half: what came for the updates
   findPostponed();
+  Operation *terminator = step.getBody().front().getTerminator();
+  for (unsigned i = 0; i < terminator->getNumOperands(); ++i)
+    if (BlockArgument argument = staged.stages.argumentOf(i))
+      newValues[argument] = plan.of(terminator)->getOperand(i);
 }
 
 void StreamBuilder::findPostponed() {
@@ -42,7 +46,7 @@ LogicalResult StreamBuilder::buildTask(int64_t index) {
   for (Operation &op : step.getBody().front().without_terminator())
     if (classes.of(&op) == OpClass::After && staged.stages.stagesOf(&op).count(stage) && !postponed.contains(&op))
       for (Value result : op.getResults())
-        if (failed(getOnce(result)))
+        if (failed(getOnce(plan.of(result))))
           return failure();
   return success();
 }
@@ -52,25 +56,24 @@ LogicalResult StreamBuilder::buildAfter() {
   markTask('U', staged.order.microBatches - 1, 0);
   for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands())
     if (staged.stages.isReported(operand.getOperandNumber()) && staged.stages.homeOf(operand.get()) == stage &&
-        !once.contains(operand.get()) && failed(buildAverage(operand.get())))
+        !once.contains(operand.get()) && failed(buildAverage(operand)))
       return failure();
   return success();
 }
 
 /// Over the mini-batches, each with the weight of its samples.
-LogicalResult StreamBuilder::buildAverage(Value value) {
+LogicalResult StreamBuilder::buildAverage(OpOperand &result) {
   Value average;
   for (int64_t i = 0; i < staged.order.microBatches; ++i) {
     now = {i, true};
-    FailureOr<Value> one = getOnce(value);
+    FailureOr<Value> one = getOnce(plan.of(result.getOwner())->getOperand(result.getOperandNumber()));
     if (failed(one))
       return failure();
-    Value part = scale(*one, value, static_cast<double>(samplesOf(i)) / typeOf(batchInput()).getDimSize(0));
-    average = average ? add(value, average, part) : part;
+    Value part = scale(*one, static_cast<double>(samplesOf(i)) / typeOf(batchInput()).getDimSize(0));
+    average = average ? add(average, part) : part;
   }
-  once[value] = average;
-  send(value, kOnce, average);
-  return success();
+  once[result.get()] = average;
+  return send(result.get(), kOnce);
 }
 
 LogicalResult StreamBuilder::buildReturn() {
@@ -89,7 +92,7 @@ LogicalResult StreamBuilder::buildReturn() {
       result = getAfter(operand.get());
     if (failed(result))
       return failure();
-    results.push_back(*result);
+    results.push_back(reshard(*result, dist::getLayout(plan.of(terminator)->getOperand(index))));
   }
   nn::ReturnOp::create(b, terminator->getLoc(), results);
   return success();
@@ -99,16 +102,42 @@ LogicalResult StreamBuilder::buildReturn() {
 // Values
 //===----------------------------------------------------------------------===//
 
-FailureOr<Value> StreamBuilder::getOnce(Value value) {
-  if (Value found = known[now].lookup(value))
+FailureOr<Value> StreamBuilder::getOnce(Value planned) {
+  if (Value found = known[now].lookup(planned))
     return found;
-  FailureOr<Value> got = getNow(value);
+  auto reshard = planned.getDefiningOp<dist::ReshardOp>();
+  FailureOr<Value> got = reshard ? getReshardedNow(reshard) : getNow(planned);
   if (succeeded(got))
-    known[now][value] = *got;
+    known[now][planned] = *got;
   return got;
 }
 
-FailureOr<Value> StreamBuilder::getNow(Value value) {
+/// Averages as they are; of what mini-batch i updates with, that of its update.
+FailureOr<Value> StreamBuilder::getSent(Value planned, int64_t microBatch) {
+  if (microBatch == kOnce)
+    return once.lookup(plan.bareOf(rootOfReshards(planned)));
+  if (microBatch < staged.order.microBatches)
+    return get(planned, microBatch);
+  Moment before = std::exchange(now, {microBatch - staged.order.microBatches, true});
+  FailureOr<Value> sent = getOnce(planned);
+  now = before;
+  return sent;
+}
+
+FailureOr<Value> StreamBuilder::getReshardedNow(dist::ReshardOp op) {
+  FailureOr<Value> from = getOnce(rootOfReshards(op));
+  if (succeeded(from) && !from->getDefiningOp<dist::StageReceiveOp>())
+    from = getOnce(op.getInput());
+  if (failed(from))
+    return failure();
+  Value &one = resharded[{op, *from}];
+  if (!one)
+    one = reshard(*from, dist::getLayout(op.getResult()), op);
+  return one;
+}
+
+FailureOr<Value> StreamBuilder::getNow(Value planned) {
+  Value value = plan.bareOf(planned);
   Operation *made = value.getDefiningOp();
   if (!made)
     return getArgument(cast<BlockArgument>(value));
@@ -116,7 +145,7 @@ FailureOr<Value> StreamBuilder::getNow(Value value) {
   if (is == OpClass::Once || is == OpClass::After) {
     if (failed(buildNow(made)))
       return failure();
-    return known[now].lookup(value);
+    return known[now].lookup(planned);
   }
   if (is == OpClass::Free && !sumsOf[now.miniBatch].contains(value) && failed(buildPart(made, now.miniBatch)))
     return failure();
@@ -138,17 +167,19 @@ FailureOr<Value> StreamBuilder::getArgument(BlockArgument argument) {
   auto role = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
   if (role && role.getValue() == "step")
     return countUpdates(argument);
-  return StageBuilder::getOnce(argument);
+  return StageBuilder::getOnce(plan.of(argument));
 }
 
 /// What persists, after so many updates of this step.
 FailureOr<Value> StreamBuilder::getVersion(BlockArgument argument, int64_t version) {
   if (version == 0)
-    return StageBuilder::getOnce(argument);
+    return StageBuilder::getOnce(plan.of(argument));
   Moment before = std::exchange(now, {version - 1, true});
-  FailureOr<Value> updated = getOnce(staged.stages.resultOf(argument));
+  FailureOr<Value> updated = getOnce(newValues.lookup(argument));
   now = before;
-  return updated;
+  if (failed(updated))
+    return failure();
+  return reshard(*updated, dist::getLayout(plan.of(argument)));
 }
 
 /// The updates since training began, with this one: a step has as many as it has mini-batches.
@@ -166,31 +197,38 @@ Value StreamBuilder::countUpdates(BlockArgument argument) {
 
 /// Once for the same operands: versions that several mini-batches share are not computed twice.
 LogicalResult StreamBuilder::buildNow(Operation *op) {
-  IRMapping mapping;
-  std::vector<void *> operands;
-  for (Value operand : op->getOperands()) {
+  Operation *planned = plan.of(op);
+  SmallVector<Value> operands;
+  std::vector<void *> key;
+  for (Value operand : planned->getOperands()) {
     FailureOr<Value> value = getOnce(operand);
     if (failed(value))
       return failure();
-    mapping.map(operand, *value);
-    operands.push_back(value->getAsOpaquePointer());
+    operands.push_back(*value);
+    key.push_back(value->getAsOpaquePointer());
   }
   // Constants are cheap, and would live long.
   Operation *fresh = nullptr;
-  Operation *&one = op->getNumOperands() == 0 ? fresh : built[{op, operands}];
-  if (!one)
-    one = b.clone(*op, mapping);
-  for (auto [result, value] : llvm::zip(op->getResults(), one->getResults()))
+  Operation *&one = op->getNumOperands() == 0 ? fresh : built[{op, key}];
+  if (!one) {
+    SmallVector<Attribute> complete = completeOperands(planned, operands);
+    IRMapping mapping;
+    mapping.map(planned->getOperands(), operands);
+    one = b.clone(*planned, mapping);
+    if (!complete.empty())
+      one->setAttr(dist::kLayoutsAttr, layoutsOf(planned, complete));
+  }
+  for (auto [result, value] : llvm::zip(planned->getResults(), one->getResults()))
     known[now][result] = value;
   return success();
 }
 
 /// A mean of the batch is a sum times one over the batch's size: of a mini-batch, that much more of its sum.
-void StreamBuilder::addUp(Value value, int64_t miniBatch, Value part) {
+LogicalResult StreamBuilder::addUp(Value value, int64_t miniBatch, Value part) {
   if (!classes.isSummed(value) && !classes.isAccumulated(value))
-    return;
+    return success();
   if (classes.isAccumulated(value))
-    part = scale(part, value, static_cast<double>(typeOf(batchInput()).getDimSize(0)) / samplesOf(miniBatch));
+    part = scale(part, static_cast<double>(typeOf(batchInput()).getDimSize(0)) / samplesOf(miniBatch));
   sumsOf[miniBatch][value] = part;
-  send(value, staged.order.microBatches + miniBatch, part);
+  return send(value, staged.order.microBatches + miniBatch);
 }

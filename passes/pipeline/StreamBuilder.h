@@ -30,18 +30,22 @@ private:
   mlir::LogicalResult buildAfter() override;
   mlir::LogicalResult buildReturn() override;
   mlir::FailureOr<mlir::Value> getOnce(mlir::Value value) override;
-  void addUp(mlir::Value value, int64_t microBatch, mlir::Value part) override;
+  mlir::FailureOr<mlir::Value> getSent(mlir::Value value, int64_t microBatch) override;
+  mlir::LogicalResult addUp(mlir::Value value, int64_t microBatch, mlir::Value part) override;
 
   void findPostponed();
-  mlir::LogicalResult buildAverage(mlir::Value value);
-  mlir::FailureOr<mlir::Value> getNow(mlir::Value value);
+  mlir::LogicalResult buildAverage(mlir::OpOperand &result);
+  mlir::FailureOr<mlir::Value> getNow(mlir::Value planned);
+  mlir::FailureOr<mlir::Value> getReshardedNow(dist::ReshardOp op);
   mlir::FailureOr<mlir::Value> getArgument(mlir::BlockArgument argument);
   mlir::FailureOr<mlir::Value> getVersion(mlir::BlockArgument argument, int64_t version);
   mlir::Value countUpdates(mlir::BlockArgument step);
   mlir::LogicalResult buildNow(mlir::Operation *op);
 
   Moment now;
-  std::map<Moment, llvm::DenseMap<mlir::Value, mlir::Value>> known;
+  std::map<Moment, llvm::DenseMap<mlir::Value, mlir::Value>> known; // by value of the plan
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Value>, mlir::Value> resharded;
+  llvm::DenseMap<mlir::Value, mlir::Value> newValues; // of what persists, in the plan
   std::map<std::pair<mlir::Operation *, std::vector<void *>>, mlir::Operation *> built; // by what they are made of
   std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> sumsOf;                       // per mini-batch
   llvm::DenseSet<mlir::Operation *> postponed; // After ops that need what another stage computes

@@ -319,7 +319,7 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
           "--parallel", a.parallel,
           "How to split the work: auto (all of it is searched), layouts (auto without pipelines), data, zero1, zero2, zero3, tensor, or a list such as "
           "data=2,tensor=4,zero=1, whose layouts are searched within that; pipeline=P cuts the model into P "
-          "stages; each number may be auto; gpipe, 1f1b, interleaved, zb, bidirectional, pipedream: a pipeline over all ranks in that schedule")
+          "stages, pipeline=2:1:1 into stages of so many ranks; each number may be auto; gpipe, 1f1b, interleaved, zb, bidirectional, pipedream: a pipeline over all ranks in that schedule")
       ->capture_default_str();
   planning
       ->add_option("--micro-batches", a.microBatches,

@@ -44,13 +44,18 @@ inline constexpr llvm::StringLiteral kApartAttr = "dist.apart";
 inline constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
 /// On a step after `partition`: the whole step on one device, to compare with.
 inline constexpr llvm::StringLiteral kReferenceAttr = "dist.reference";
-/// On a step of one stage of a pipeline: the stage, which is the part of its ranks along kPipelineAxis.
+/// On a step of one stage of a pipeline: the stage.
 inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
-inline constexpr llvm::StringLiteral kPipelineAxis = "pipeline";
+/// On a planned module: for each stage of the pipeline, in order, the mesh whose shape its ranks form. Of each kind of step
+/// there is one step for each of these meshes, of the same ops in the same order. Without it, all stages have the one mesh.
+inline constexpr llvm::StringLiteral kStageMeshesAttr = "dist.stage_meshes";
 
 /// The layout of an op result or a step argument as the plan's attributes state it; replicated where there is
 /// none.
 LayoutAttr getLayout(mlir::Value value);
+
+/// Of all meshes of the operation (a module) together.
+int64_t countRanks(mlir::Operation *module);
 
 } // namespace pdc::dist
 

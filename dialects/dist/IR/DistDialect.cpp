@@ -189,3 +189,10 @@ LayoutAttr pdc::dist::getLayout(Value value) {
     return layout;
   return LayoutAttr::getReplicated(value.getContext(), cast<RankedTensorType>(value.getType()).getRank());
 }
+
+int64_t pdc::dist::countRanks(Operation *module) {
+  int64_t ranks = 1;
+  for (MeshOp mesh : module->getRegion(0).getOps<MeshOp>())
+    ranks = std::max(ranks, mesh.getFirst() + mesh.getNumRanks());
+  return ranks;
+}

@@ -50,6 +50,8 @@ LogicalResult MeshOp::verify() {
     if (size < 1)
       return emitOpError() << "axis \"" << name << "\" has size " << size << ", expected at least 1";
   }
+  if (getFirst() < 0)
+    return emitOpError() << "begins at rank " << getFirst() << ", expected 0 or more";
   return success();
 }
 
@@ -76,6 +78,7 @@ int64_t MeshOp::getParts(ArrayAttr axes) {
 
 int64_t MeshOp::getPart(ArrayAttr axes, int64_t rank) {
   SmallVector<int64_t> coordinates(getAxisSizes().size());
+  rank -= getFirst();
   for (int64_t i = getAxisSizes().size() - 1; i >= 0; --i) {
     coordinates[i] = rank % getAxisSizes()[i];
     rank /= getAxisSizes()[i];
@@ -93,7 +96,7 @@ SmallVector<SmallVector<int64_t>> MeshOp::getGroups(ArrayAttr axes) {
       others.push_back(name);
   ArrayAttr rest = ArrayAttr::get(getContext(), others);
   SmallVector<SmallVector<int64_t>> groups(getParts(rest), SmallVector<int64_t>(getParts(axes)));
-  for (int64_t rank = 0; rank < getNumRanks(); ++rank)
+  for (int64_t rank : getRanks())
     groups[getPart(rest, rank)][getPart(axes, rank)] = rank;
   return groups;
 }
@@ -298,25 +301,53 @@ LogicalResult ShardStartOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAxes(*this, tables, getMeshAttr(), getAxes());
 }
 
-template <typename OpT> static LogicalResult verifyMessage(OpT op, SymbolTableCollection &tables) {
-  FailureOr<MeshOp> mesh = verifyAxes(op, tables, op.getMeshAttr(), op.getAxes());
-  if (failed(mesh))
-    return failure();
-  int64_t part = op.getPart(), parts = mesh->getParts(op.getAxes());
-  if (part < 0 || part >= parts)
-    return op.emitOpError() << "has a peer with part " << part << ", expected one of 0 to " << parts - 1;
-  if (static_cast<int64_t>(op.getTag()) < 0)
-    return op.emitOpError() << "has the tag " << static_cast<int64_t>(op.getTag())
-                            << ", expected 0 or more";
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyTag(Operation *op, uint64_t tag) {
+  if (static_cast<int64_t>(tag) < 0)
+    return op->emitOpError() << "has the tag " << static_cast<int64_t>(tag) << ", expected 0 or more";
   return success();
 }
-LogicalResult SendOp::verifySymbolUses(SymbolTableCollection &tables) { return verifyMessage(*this, tables); }
-LogicalResult SendWaitOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyMessage(*this, tables);
+
+static LogicalResult verifyNoPartial(Operation *op, LayoutAttr layout) {
+  if (layout.isPartial())
+    return op->emitOpError() << "moves a partial result (" << layout << "); it must be reduced before";
+  return success();
 }
-LogicalResult ReceiveOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyMessage(*this, tables);
+
+template <typename OpT> static LogicalResult verifyStages(OpT op, SymbolTableCollection &tables) {
+  for (FlatSymbolRefAttr name : {op.getMeshAttr(), op.getPeerAttr()})
+    if (!tables.lookupNearestSymbolFrom<MeshOp>(op, name))
+      return op.emitOpError() << "names the mesh " << name << ", and there is no such dist.mesh";
+  return verifyTag(op, op.getTag());
 }
+LogicalResult StageSendOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return success(succeeded(verifyStages(*this, tables)) && succeeded(verifyNoPartial(*this, getLayout())) &&
+                 succeeded(verifyNoPartial(*this, pdc::dist::getLayout(getInput()))));
+}
+LogicalResult StageWaitOp::verifySymbolUses(SymbolTableCollection &tables) { return verifyStages(*this, tables); }
+LogicalResult StageReceiveOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return success(succeeded(verifyStages(*this, tables)) && succeeded(verifyNoPartial(*this, getLayout())) &&
+                 succeeded(verifyNoPartial(*this, pdc::dist::getLayout(getResult()))));
+}
+
+/// One peer for each rank that runs the step; none of a send that other ranks of the stage make.
+template <typename OpT> static LogicalResult verifyMessage(OpT op) {
+  auto ranks = op->getParentOp()->template getAttrOfType<DenseI64ArrayAttr>(kRanksAttr);
+  bool isOfOthers = std::is_same_v<OpT, SendOp> && op.getPeers().empty();
+  if (!isOfOthers && (op.getPeers().empty() || (ranks && ranks.size() != static_cast<int64_t>(op.getPeers().size()))))
+    return op.emitOpError() << "has " << op.getPeers().size() << " peers, expected one for each of the step's "
+                            << (ranks ? ranks.size() : 1) << " ranks";
+  for (int64_t peer : op.getPeers())
+    if (peer < 0)
+      return op.emitOpError() << "has the peer " << peer << ", expected a rank";
+  return verifyTag(op, op.getTag());
+}
+LogicalResult SendOp::verify() { return verifyMessage(*this); }
+LogicalResult SendWaitOp::verify() { return verifyMessage(*this); }
+LogicalResult ReceiveOp::verify() { return verifyMessage(*this); }
 
 #define GET_OP_CLASSES
 #include "dialects/dist/IR/DistOps.cpp.inc"

@@ -74,14 +74,26 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let description = [{
     ```mlir
     dist.mesh @mesh axes(["data" = 4, "tensor" = 2])
+    dist.mesh @stage1 axes(["data" = 2]) from 8
     ```
-    Ranks 0, 1, ... fill the grid in row-major order: the last axis runs fastest.
+    Ranks 0, 1, ... (or those from the given one on, as in the mesh of a pipeline's stage) fill the grid in row-major
+    order: the last axis runs fastest.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes);
-  let assemblyFormat = "$sym_name `axes` `(` custom<MeshAxes>($axis_names, $axis_sizes) `)` attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
+                       OptionalAttr<I64Attr>:$first_rank);
+  let assemblyFormat = [{
+    $sym_name `axes` `(` custom<MeshAxes>($axis_names, $axis_sizes) `)` (`from` $first_rank^)? attr-dict
+  }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames,
+                                 "::mlir::DenseI64ArrayAttr":$axisSizes), [{
+    build($_builder, $_state, $_builder.getStringAttr(name), axisNames, axisSizes, ::mlir::IntegerAttr());
+  }]>];
   let extraClassDeclaration = [{
     int64_t getNumRanks();
+    int64_t getFirst() { return getFirstRank().value_or(0); }
+    /// All of them, in order.
+    ::llvm::iota_range<int64_t> getRanks() { return ::llvm::seq<int64_t>(getFirst(), getFirst() + getNumRanks()); }
     /// The index of the axis, or -1.
     int64_t findAxis(::llvm::StringRef axis);
     /// Into how many parts the axes (of strings, major to minor) split.
@@ -245,40 +257,78 @@ def Dist_ShardStartOp : Dist_CollectiveOp<"shard_start"> {
   let hasVerifier = 1;
 }
 
-/// Messages between stages of a pipeline: `part` is the peer's along the axes, all other coordinates are this rank's own.
-/// `tag` tells the messages of one pair of ranks apart.
-class Dist_MessageOp<string mnemonic, list<Trait> traits = []> : Dist_Op<mnemonic, traits # [
-    DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+/// Values on their way from one stage of a pipeline to another, with global shapes. `mesh` is this stage's, `peer` the
+/// other's; `tag` tells the messages of two stages apart.
+class Dist_StageMessageOp<string mnemonic> : Dist_Op<mnemonic, [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 
-def Dist_SendOp : Dist_MessageOp<"send"> {
-  let summary = "Starts sending what this rank holds of a value to another rank";
+def Dist_StageSendOp : Dist_StageMessageOp<"stage_send"> {
+  let summary = "Starts sending a value to the ranks of another stage";
   let description = [{
     ```mlir
-    dist.send over @mesh ["pipeline"] to 1 tag 0 (%y) : tensor<4x128xf32>
+    dist.stage_send from @stage0 to @stage1 tag 0 as #dist.layout<[[], ["tensor"]]> (%y) : tensor<4x128xf32>
+    ```
+    `layout` is how the other stage wants it. No side has a partial result. `partition` makes a `dist.send` of each piece
+    that a rank sends to another (passes/layouts/Transfer.h).
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, FlatSymbolRefAttr:$peer, I64Attr:$tag, Dist_LayoutAttr:$layout,
+                       Dist_Tensor:$input);
+  let assemblyFormat = "`from` $mesh `to` $peer `tag` $tag `as` $layout `(` $input `)` attr-dict `:` type($input)";
+}
+
+def Dist_StageWaitOp : Dist_StageMessageOp<"stage_wait"> {
+  let summary = "Waits until what was sent with this tag to this stage is sent";
+  let arguments = (ins FlatSymbolRefAttr:$mesh, FlatSymbolRefAttr:$peer, I64Attr:$tag);
+  let assemblyFormat = "`from` $mesh `to` $peer `tag` $tag attr-dict";
+}
+
+def Dist_StageReceiveOp : Dist_StageMessageOp<"stage_receive"> {
+  let summary = "What another stage sends, in the layout that `dist.layouts` states";
+  let description = [{
+    ```mlir
+    %0 = dist.stage_receive at @stage1 from @stage0 tag 0 as #dist.layout<[["data"], []]> : tensor<4x128xf32>
+    ```
+    `layout` is how the other stage has it.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, FlatSymbolRefAttr:$peer, I64Attr:$tag, Dist_LayoutAttr:$layout);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "`at` $mesh `from` $peer `tag` $tag `as` $layout attr-dict `:` type($result)";
+}
+
+/// Messages between two ranks. `peers`: the other rank, for each of the step's `dist.ranks`. `tag` tells the messages of
+/// one pair of ranks apart.
+class Dist_MessageOp<string mnemonic> : Dist_Op<mnemonic> {
+  let hasVerifier = 1;
+}
+
+def Dist_SendOp : Dist_MessageOp<"send"> {
+  let summary = "Starts sending a value to another rank";
+  let description = [{
+    ```mlir
+    dist.send to [2, 3] tag 0 (%y) : tensor<4x128xf32>
     ```
     The peer's `dist.receive` with the same tag gets it. The value must stay as it is until `dist.send_wait`, or the end
     of the program.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$part, I64Attr:$tag, Dist_Tensor:$input);
-  let assemblyFormat = "`over` $mesh $axes `to` $part `tag` $tag `(` $input `)` attr-dict `:` type($input)";
+  let arguments = (ins DenseI64ArrayAttr:$peers, I64Attr:$tag, Dist_Tensor:$input);
+  let assemblyFormat = "`to` $peers `tag` $tag `(` $input `)` attr-dict `:` type($input)";
 }
 
 def Dist_SendWaitOp : Dist_MessageOp<"send_wait"> {
   let summary = "Waits until the message with this tag to this peer is sent";
-  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$part, I64Attr:$tag);
-  let assemblyFormat = "`over` $mesh $axes `to` $part `tag` $tag attr-dict";
+  let arguments = (ins DenseI64ArrayAttr:$peers, I64Attr:$tag);
+  let assemblyFormat = "`to` $peers `tag` $tag attr-dict";
 }
 
 def Dist_ReceiveOp : Dist_MessageOp<"receive"> {
   let summary = "What another rank sends; waited for where it is used first";
   let description = [{
     ```mlir
-    %0 = dist.receive over @mesh ["pipeline"] from 0 tag 0 : tensor<4x128xf32>
+    %0 = dist.receive from [0, 1] tag 0 : tensor<4x128xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, I64Attr:$part, I64Attr:$tag);
+  let arguments = (ins DenseI64ArrayAttr:$peers, I64Attr:$tag);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "`over` $mesh $axes `from` $part `tag` $tag attr-dict `:` type($result)";
+  let assemblyFormat = "`from` $peers `tag` $tag attr-dict `:` type($result)";
 }
 
 def Dist_TaskOp : Dist_Op<"task"> {

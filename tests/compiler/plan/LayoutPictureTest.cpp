@@ -112,3 +112,17 @@ TEST(LayoutPicture, AnUnknownNameIsAnErrorWithThoseLikeIt) {
   EXPECT_EQ(llvm::toString(plan::drawLayout(*plan.getAsObject(), "zz").takeError()),
             "the plan has no parameter, state or input 'zz'");
 }
+
+TEST(LayoutPicture, AStageThatIsNotLikeTheOthersHasItsOwnMeshAndRanks) {
+  llvm::json::Value plan = report(R"({"mesh": [], "stages": [
+    {"ranks": [0, 1], "mesh": [{"axis": "data", "size": 2}]}, {"ranks": [2, 3], "mesh": [{"axis": "tensor", "size": 2}]}],
+    "layouts": [{"value": "w", "shape": [4], "dims": ["in"], "axes": [["tensor"]], "blocks": [1], "partial": [], "stages": [1]}]})");
+  EXPECT_EQ(draw(plan, "w"), "w: in 4, in split over tensor (2 parts)\n"
+                             "mesh tensor=2; each part is held by 1 rank\n"
+                             "\n"
+                             "    in\n"
+                             "    0..1   2..3\n"
+                             "  +------+------+\n"
+                             "  | 2    | 3    |\n"
+                             "  +------+------+\n");
+}

@@ -108,20 +108,56 @@ nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (ten
 
 // -----
 
-// a peer that the mesh does not have
-dist.mesh @mesh axes(["pipeline" = 2])
+// a mesh before the first rank
+// expected-error @below {{begins at rank -1, expected 0 or more}}
+dist.mesh @mesh axes(["data" = 2]) from -1
+
+// -----
+
+// fewer peers than ranks
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"})
+    attributes {dist.ranks = array<i64: 0, 1>} {
+  // expected-error @below {{has 1 peers, expected one for each of the step's 2 ranks}}
+  dist.send to [2] tag 0 (%x) : tensor<4xf32>
+  nn.return %x : tensor<4xf32>
+}
+
+// -----
+
+// a peer that is no rank
 nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
-  // expected-error @below {{has a peer with part 2, expected one of 0 to 1}}
-  dist.send over @mesh ["pipeline"] to 2 tag 0 (%x) : tensor<4xf32>
+  // expected-error @below {{has the peer -2, expected a rank}}
+  dist.send to [-2] tag 0 (%x) : tensor<4xf32>
+  nn.return %x : tensor<4xf32>
+}
+
+// -----
+
+// a stage without a mesh
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{names the mesh @next, and there is no such dist.mesh}}
+  dist.stage_send from @mesh to @next tag 0 as <[[]]> (%x) : tensor<4xf32>
+  nn.return %x : tensor<4xf32>
+}
+
+// -----
+
+// a partial sum leaves its stage
+dist.mesh @mesh axes(["data" = 2])
+dist.mesh @next axes(["data" = 2]) from 2
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x", dist.layout = #dist.layout<[[]], sum = ["data"]>}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{moves a partial result}}
+  dist.stage_send from @mesh to @next tag 0 as <[[]]> (%x) : tensor<4xf32>
   nn.return %x : tensor<4xf32>
 }
 
 // -----
 
 // a tag that is none
-dist.mesh @mesh axes(["pipeline" = 2])
 nn.step "infer" @s() -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
   // expected-error @below {{has the tag -1, expected 0 or more}}
-  %0 = dist.receive over @mesh ["pipeline"] from 1 tag -1 : tensor<4xf32>
+  %0 = dist.receive from [1] tag -1 : tensor<4xf32>
   nn.return %0 : tensor<4xf32>
 }

@@ -2,6 +2,8 @@
 
 // CHECK: dist.mesh @mesh axes(["data" = 4, "tensor" = 2])
 dist.mesh @mesh axes(["data" = 4, "tensor" = 2])
+// CHECK: dist.mesh @next axes(["data" = 2]) from 8
+dist.mesh @next axes(["data" = 2]) from 8
 
 // CHECK: nn.step "{{.*}}" @infer
 // CHECK-SAME: dist.layout = #dist.layout<{{\[\[}}"data"] by 2, []]>
@@ -25,11 +27,17 @@ nn.step "infer" @infer(%x: tensor<8x4xf32> {nn.role = "input", nn.name = "x", di
   %7 = dist.halo_exchange over @mesh ["tensor"] dim 0 has [0, 8, 8, 15] needs [0, 9, 7, 15] (%3) : tensor<8x4xf32> to tensor<9x4xf32>
   // CHECK: dist.task "F" micro_batch 2 chunk 1
   dist.task "F" micro_batch 2 chunk 1
-  // CHECK: dist.send over @mesh ["data"] to 1 tag 5(%{{.*}}) : tensor<8x4xf32>
-  dist.send over @mesh ["data"] to 1 tag 5 (%3) : tensor<8x4xf32>
-  // CHECK: dist.receive over @mesh ["data"] from 0 tag 5 : tensor<8x4xf32>
-  %8 = dist.receive over @mesh ["data"] from 0 tag 5 : tensor<8x4xf32>
-  // CHECK: dist.send_wait over @mesh ["data"] to 1 tag 5
-  dist.send_wait over @mesh ["data"] to 1 tag 5
+  // CHECK: dist.stage_send from @mesh to @next tag 4 as <{{\[\[}}"data"], []]>(%{{.*}}) : tensor<8x4xf32>
+  dist.stage_send from @mesh to @next tag 4 as <[["data"], []]> (%3) : tensor<8x4xf32>
+  // CHECK: dist.stage_receive at @mesh from @next tag 4 as <{{\[\[}}"data"], []]> {dist.layouts = [#dist.layout<{{\[\[}}], ["tensor"]]>]} : tensor<8x4xf32>
+  %8 = dist.stage_receive at @mesh from @next tag 4 as <[["data"], []]> {dist.layouts = [#dist.layout<[[], ["tensor"]]>]} : tensor<8x4xf32>
+  // CHECK: dist.stage_wait from @mesh to @next tag 4
+  dist.stage_wait from @mesh to @next tag 4
+  // CHECK: dist.send to [8] tag 5(%{{.*}}) : tensor<8x4xf32>
+  dist.send to [8] tag 5 (%3) : tensor<8x4xf32>
+  // CHECK: dist.receive from [9] tag 5 : tensor<8x4xf32>
+  %9 = dist.receive from [9] tag 5 : tensor<8x4xf32>
+  // CHECK: dist.send_wait to [8] tag 5
+  dist.send_wait to [8] tag 5
   nn.return %3 : tensor<8x4xf32>
 }

@@ -25,15 +25,16 @@ nn.step "gradient" @gradient(%w: tensor<4x4xf32> {nn.role = "parameter", nn.name
 // CHECK: nn.matmul %{{.*}}, %v
 // CHECK: dist.task "B" micro_batch 1 chunk 3
 // CHECK: %[[DV1:.*]] = nn.linear_grad_weight {{.*}} -> tensor<4x2xf32>
+// Sent as soon as the copy is through.
+// CHECK: dist.stage_send {{.*}}(%[[DV1]])
 // CHECK: dist.task "B" micro_batch 0 chunk 0
 // CHECK: %[[DW0:.*]] = nn.linear_grad_weight {{.*}} -> tensor<4x4xf32>
+// CHECK: dist.stage_send {{.*}}(%[[DW0]])
 // CHECK: dist.task "U"
-// CHECK-DAG: dist.send {{.*}}(%[[DV1]])
-// CHECK-DAG: dist.send {{.*}}(%[[DW0]])
 // The part of the first copy, here the stage's own, comes first.
-// CHECK: %[[DW1:.*]] = dist.receive {{.*}} : tensor<4x4xf32>
+// CHECK: %[[DW1:.*]] = dist.stage_receive {{.*}} : tensor<4x4xf32>
 // CHECK: nn.add %[[DW0]], %[[DW1]]
-// CHECK: %[[DV0:.*]] = dist.receive {{.*}} : tensor<4x2xf32>
+// CHECK: %[[DV0:.*]] = dist.stage_receive {{.*}} : tensor<4x2xf32>
 // CHECK: nn.add %[[DV0]], %[[DV1]]
 
 // CHECK: nn.step "gradient" @gradient_stage1(%w: {{.*}}, %v:

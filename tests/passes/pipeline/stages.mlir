@@ -16,35 +16,37 @@ nn.step "gradient" @gradient(%w: tensor<4x4xf32> {nn.role = "parameter", nn.name
   nn.return %loss, %dw, %dv : tensor<f32>, tensor<4x4xf32>, tensor<4x2xf32>
 }
 
-// CHECK: dist.mesh @mesh axes(["pipeline" = 2, "data" = 1])
+// CHECK: dist.mesh @stage0 axes(["data" = 1])
+// CHECK: dist.mesh @stage1 axes(["data" = 1]) from 1
 // CHECK: nn.step "gradient" @reference_gradient
 // CHECK: nn.step "gradient" @gradient(%w: {{.*}}dist.stage = 0
 // CHECK: dist.task "F" micro_batch 0 chunk 0
 // CHECK: %[[H:.*]] = nn.matmul %{{.*}}, %w
-// CHECK: dist.send over @mesh ["pipeline"] to 1 tag 0(%[[H]]) : tensor<3x4xf32>
+// CHECK: dist.stage_send from @stage0 to @stage1 tag 0 as <{{\[\[}}], []]>(%[[H]]) : tensor<3x4xf32>
 // The gradient is received while the next forward runs.
 // CHECK: dist.task "F" micro_batch 1 chunk 0
-// CHECK: %[[DH:.*]] = dist.receive over @mesh ["pipeline"] from 1 tag 0 : tensor<3x4xf32>
+// CHECK: %[[DH:.*]] = dist.stage_receive at @stage0 from @stage1 tag 0 as <{{.*}}> : tensor<3x4xf32>
 // CHECK: dist.task "B" micro_batch 0 chunk 0
 // It came, so what it was made of was received.
-// CHECK: dist.send_wait over @mesh ["pipeline"] to 1 tag 0
+// CHECK: dist.stage_wait from @stage0 to @stage1 tag 0
 // CHECK: %[[W0:.*]] = nn.linear_grad_weight %{{.*}}, %[[DH]]
 // CHECK: dist.task "B" micro_batch 1 chunk 0
 // CHECK: %[[W1:.*]] = nn.linear_grad_weight
 // CHECK: %[[W:.*]] = nn.add %[[W0]], %[[W1]]
 // CHECK: dist.task "U"
-// CHECK: %[[LOSS:.*]] = dist.receive over @mesh ["pipeline"] from 1 tag 2 : tensor<f32>
+// CHECK: %[[LOSS:.*]] = dist.stage_receive at @stage0 from @stage1 tag 2 as <[]> : tensor<f32>
 // CHECK: nn.return %[[LOSS]], %[[W]]
 
 // CHECK: nn.step "gradient" @gradient_stage1(%v: {{.*}}dist.stage = 1
 // CHECK: dist.task "F" micro_batch 0 chunk 1
-// CHECK: %[[GOT:.*]] = dist.receive over @mesh ["pipeline"] from 0 tag 0 : tensor<3x4xf32>
+// CHECK: %[[GOT:.*]] = dist.stage_receive at @stage1 from @stage0 tag 0 as <{{.*}}> : tensor<3x4xf32>
 // CHECK: nn.matmul %[[GOT]], %v
 // CHECK: dist.task "B" micro_batch 0 chunk 1
-// CHECK: %[[NEXT:.*]] = dist.receive over @mesh ["pipeline"] from 0 tag 1 : tensor<2x4xf32>
+// CHECK: %[[NEXT:.*]] = dist.stage_receive at @stage1 from @stage0 tag 1 as <{{.*}}> : tensor<2x4xf32>
 // CHECK: nn.linear_grad_weight %[[GOT]]
-// CHECK: dist.send over @mesh ["pipeline"] to 0 tag 0
+// CHECK: dist.stage_send from @stage1 to @stage0 tag 0
 // CHECK: dist.task "F" micro_batch 1 chunk 1
 // CHECK: nn.matmul %[[NEXT]], %v
+// The loss is sent as soon as it is complete.
+// CHECK: dist.stage_send from @stage1 to @stage0 tag 2
 // CHECK: dist.task "U"
-// CHECK: dist.send over @mesh ["pipeline"] to 0 tag 2

@@ -45,7 +45,7 @@ nn.step "train" @train(%w: tensor<4x4xf32> {nn.role = "parameter", nn.name = "w"
 // CHECK: %[[W1:.*]] = nn.sub %w, %[[SW]]
 // CHECK: dist.task "U" micro_batch 1
 // CHECK: %[[W2:.*]] = nn.sub %[[W1]]
-// CHECK: %[[LOSS:.*]] = dist.receive {{.*}} : tensor<f32>
+// CHECK: %[[LOSS:.*]] = dist.stage_receive {{.*}} : tensor<f32>
 // CHECK: nn.return %[[LOSS]], %[[W2]]
 
 // CHECK: nn.step "train" @train_stage1(%v
@@ -63,7 +63,7 @@ nn.step "train" @train(%w: tensor<4x4xf32> {nn.role = "parameter", nn.name = "w"
 // CHECK: %[[V2:.*]] = nn.sub %[[V1]]
 // The average of both losses.
 // CHECK: %[[AVERAGE:.*]] = nn.add {{.*}} : (tensor<f32>, tensor<f32>) -> tensor<f32>
-// CHECK: dist.send {{.*}}(%[[AVERAGE]]) : tensor<f32>
+// CHECK: dist.stage_send {{.*}}(%[[AVERAGE]]) : tensor<f32>
 // CHECK: nn.return %[[AVERAGE]], %[[V2]]
 
 // SYNC: nn.step "train" @train_stage1(%v

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""A pipeline of stages with 2, 1 and 1 ranks under mpiexec does what one rank does."""
+
+import json
+import os
+
+from support import PDC, EndToEndTest, losses, main, model, read, read_safetensors, run, text_file
+
+BATCH = 7  # uneven micro-batches
+ADAM = "--optimizer=adam"
+STAGES = ("--parallel=pipeline=2:1:1", "--micro-batches=3", "--schedule=1f1b", ADAM)
+
+
+class UnequalStages(EndToEndTest):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.text = text_file(os.path.join(cls.shared, "text"))
+
+    def train(self, executable, ranks, steps, *options):
+        self.succeed(executable, ranks, "train", f"--data={self.text}", f"--steps={steps}", "--lr=0.01", *options)
+
+    def one_rank(self):
+        return self.executable("gpt_tiny", 1, BATCH, ADAM)
+
+    def stages(self):
+        return self.executable("gpt_tiny", 4, BATCH, *STAGES)
+
+    def test_training_resumes_from_checkpoints_of_the_whole_model(self):
+        self.train(self.one_rank(), 1, 4, "--log=one", "--checkpoint=one", "--every=4")
+        self.train(self.stages(), 4, 2, "--checkpoint=many", "--every=2")
+        self.train(self.stages(), 4, 4, "--checkpoint=many", "--every=2", "--resume", "--log=many")
+        for one, many in zip(losses(self.path("one"))[2:], losses(self.path("many")), strict=True):
+            self.assertAlmostEqual(many, one, delta=1e-5 * one)
+        # A table of two stages is there once, all of it.
+        for file in ("model.safetensors", "optimizer.safetensors"):
+            _, one = read_safetensors(self.path(f"one/step-00000004/{file}"))
+            _, many = read_safetensors(self.path(f"many/step-00000004/{file}"))
+            self.assertEqual({name: tensor[:2] for name, tensor in one.items()},
+                             {name: tensor[:2] for name, tensor in many.items()})
+        texts = [self.succeed(executable, ranks, "eval", f"--data={self.text}", "--checkpoint=many").out
+                 for executable, ranks in ((self.one_rank(), 1), (self.stages(), 4))]
+        numbers = [[float(word) for word in text.replace(",", " ").split() if word.replace(".", "", 1).isdigit()]
+                   for text in texts]
+        self.assertGreater(len(numbers[0]), 0, texts[0])
+        for one, many in zip(*numbers, strict=True):
+            self.assertAlmostEqual(one, many, delta=1e-3)
+
+    def test_verify(self):
+        self.succeed(self.stages(), 4, "verify", "--steps=2")
+
+    def test_the_plan_tells_stages_meshes_and_messages(self):
+        report = json.loads(run([PDC, "plan", self.stages(), "--format=json"]).out)
+        self.assertEqual([stage["ranks"] for stage in report["stages"]], [[0, 1], [2], [3]])
+        self.assertEqual([stage["mesh"] for stage in report["stages"]],
+                         [[{"axis": "data", "size": 2}], [{"axis": "data", "size": 1}], [{"axis": "data", "size": 1}]])
+        # The table is that of the embedding, not a layer of the last stage.
+        self.assertIn("wte", report["stages"][0]["layers"])
+        self.assertNotIn("wte", report["stages"][2]["layers"])
+        kinds = {row["kind"] for row in report["collectives"]}
+        self.assertLessEqual({"send", "receive", "all_reduce"}, kinds)
+        messages = {tuple(row["axes"]): row for row in report["communication"] if row["kind"] == "send"}
+        self.assertIn(("stage 0 to 1",), messages)
+        self.assertIn(("stage 2 to 1",), messages)
+        for row in messages.values():
+            self.assertGreater(row["bytes"], 0)
+            self.assertIn("computes with it", row["why"])
+        table = run([PDC, "plan", self.stages()]).out
+        self.assertIn("stage 0: ranks 0 1", table)
+        self.assertIn("mesh data=2", table)
+
+    def test_stages_that_cannot_be_are_refused(self):
+        for parallel, says in (("pipeline=2:1", "its stages have 3 ranks together, but --ranks=4"),
+                               ("pipeline=3:1,tensor=2:1", "stage 0 has 3 ranks")):
+            result = run([PDC, model("gpt_tiny"), "-o", self.path("x"), "--batch=8", "--ranks=4", f"--parallel={parallel}"])
+            self.assertNotEqual(result.code, 0)
+            self.assertIn(says, result.err)
+        result = run([PDC, model("gpt_tiny"), "-o", self.path("x"), "--batch=4", "--ranks=4", "--parallel=pipeline=3:1",
+                      "--micro-batches=2"])
+        self.assertNotEqual(result.code, 0)
+        self.assertIn("stage 0 splits over 3 ranks", result.err)
+
+
+if __name__ == "__main__":
+    main()
