@@ -4,6 +4,7 @@
 #include "runtime/program/view.h"
 #include <map>
 #include <memory>
+#include <set>
 #include <tuple>
 
 using namespace pdc;
@@ -39,9 +40,17 @@ public:
     return found->second;
   }
 
-  std::vector<int64_t> links(const std::vector<int> &ranks, bool isMessage) const {
-    if (!isMessage)
-      return {};
+  std::vector<int64_t> links(const std::vector<int> &ranks, bool isMessage) {
+    if (isMessage)
+      return linksOfMessage(ranks);
+    auto [found, isNew] = collectiveLinks.try_emplace(ranks);
+    if (isNew)
+      found->second = linksOfCollective(ranks);
+    return found->second;
+  }
+
+private:
+  std::vector<int64_t> linksOfMessage(const std::vector<int> &ranks) const {
     size_t level = 0;
     while (level + 1 < levels.size() && ranks[0] / blocks[level + 1] != ranks[1] / blocks[level + 1])
       ++level;
@@ -59,7 +68,39 @@ public:
     return {};
   }
 
-private:
+  std::vector<int64_t> linksOfCollective(const std::vector<int> &ranks) const {
+    std::set<int64_t> links;
+    for (size_t level = 0; level < levels.size(); ++level) {
+      // The members of the level in which the group has ranks, by what joins them.
+      std::map<int64_t, std::set<int64_t>> membersOf;
+      for (int rank : ranks)
+        membersOf[rank / blocks[level + 1]].insert(rank / blocks[level]);
+      for (int rank : ranks)
+        if (int64_t joined = rank / blocks[level + 1]; membersOf[joined].size() > 1)
+          addLinks(level, rank, links);
+    }
+    return {links.begin(), links.end()};
+  }
+
+  /// Those of a rank that sends and receives on a level.
+  void addLinks(size_t level, int rank, std::set<int64_t> &links) const {
+    int64_t member = rank / blocks[level];
+    switch (levels[level].sharing) {
+    case machine::Sharing::PerDevice:
+      if (!levels[level].fullDuplex)
+        links.insert(link(level, rank, 0));
+      return;
+    case machine::Sharing::PerMember:
+      links.insert(link(level, member, 0));
+      if (levels[level].fullDuplex)
+        links.insert(link(level, member, 1));
+      return;
+    case machine::Sharing::Bus:
+      links.insert(link(level, rank / blocks[level + 1], 0));
+      return;
+    }
+  }
+
   static double bytesOf(const InstructionT &instruction) {
     const program::OperandT &memory = *instruction.operands.front();
     return static_cast<double>(program::ElementCount(memory.shape) * program::ElementBytes(memory.element_type));
@@ -75,6 +116,7 @@ private:
   const cost::KernelOperations &kernels;
   const std::vector<machine::LinkLevel> levels;
   const std::vector<int64_t> blocks;
+  std::map<std::vector<int>, std::vector<int64_t>> collectiveLinks; // by ranks
   std::map<std::pair<const InstructionT *, int64_t>, double> computeSeconds;    // instruction, node
   std::map<std::pair<const InstructionT *, int>, double> communicationSeconds; // instruction, rank of a message
 };

@@ -132,16 +132,22 @@ private:
   void schedule(Operation &operation, bool isMessage, double ready) {
     SimulatedTransfer &transfer = operation.transfer;
     transfer.ready = transfer.begin = ready;
-    std::vector<int64_t> links =
-        costs.links ? costs.links(transfer.ranks, isMessage) : std::vector<int64_t>();
+    std::vector<Link *> taken;
+    for (int64_t link : costs.links ? costs.links(transfer.ranks, isMessage) : std::vector<int64_t>())
+      taken.push_back(&links[link]);
     std::vector<double *> occupied = enginesOf(transfer.ranks, isMessage);
-    for (int64_t link : links)
-      occupied.push_back(&linkFree[link]);
     for (double *free : occupied)
       transfer.begin = std::max(transfer.begin, *free);
+    // The times of collectives count that others run beside them; a message has its links for itself.
+    for (Link *link : taken)
+      transfer.begin = std::max({transfer.begin, link->messagesFree, isMessage ? link->collectivesFree : 0});
     transfer.end = transfer.begin + operation.seconds;
     for (double *free : occupied)
       *free = transfer.end;
+    for (Link *link : taken) {
+      double &free = isMessage ? link->messagesFree : link->collectivesFree;
+      free = std::max(free, transfer.end);
+    }
     operation.isPlaced = true;
     result.transfers.push_back(transfer);
     for (int rank : operation.waiting)
@@ -196,7 +202,11 @@ private:
     double outFree = 0, inFree = 0;
   };
   std::vector<Engines> engines;
-  std::map<int64_t, double> linkFree;
+  /// When the last message, and the last collective, has left it.
+  struct Link {
+    double messagesFree = 0, collectivesFree = 0;
+  };
+  std::map<int64_t, Link> links;
   std::priority_queue<Later, std::vector<Later>, std::greater<Later>> queue;
   RankSimulation result;
 };

@@ -30,7 +30,7 @@ struct StepCosts {
   /// The operation that an instruction of `rank` starts, while nothing else is under way; seconds.
   std::function<double(int rank, const program::ProgramT &, const program::InstructionT &)> communicate;
   /// The links that an operation of these ranks occupies, the first sends to the others; numbers that mean something
-  /// to the caller. Two operations that share one do not run at the same time. Empty function: no links.
+  /// to the caller. A message shares them with nothing, a collective with other collectives. Empty function: no links.
   std::function<std::vector<int64_t>(const std::vector<int> &ranks, bool isMessage)> links;
   double ownShare = 0; // of an operation's seconds, that each rank does itself; 0 to 1
 };

@@ -27,7 +27,7 @@ namespace {
 
 /// Programs written as words: "3" computes for three seconds, "a" starts a collective of all ranks and "a." ends it, ">1"
 /// and "<0" send to and receive from a rank, ">1." and "<0." end them. A second of the same name gets another digit:
-/// "a2", ">1:2".
+/// "a2", ">1:2". "a@02" is a collective of ranks 0 and 2.
 class Job {
 public:
   explicit Job(const std::vector<std::vector<std::string>> &ranks) {
@@ -68,6 +68,12 @@ private:
     }
     starts[word] = static_cast<int32_t>(builder.get().instructions.size());
     if (isalpha(word.front())) {
+      if (size_t at = word.find('@'); at != std::string::npos) {
+        std::vector<int> ranks;
+        for (char digit : word.substr(at + 1))
+          ranks.push_back(digit - '0');
+        group = builder.Group(ranks);
+      }
       builder.StartCollective("all_reduce", builder.Buffer(BufferKind::kActivation, "", {1}, Segment::kShared), group);
       return;
     }
@@ -186,7 +192,8 @@ TEST(ClusterCosts, MessagesShareTheLinkOfTheirNodeAndNotThatOfOthers) {
   StepCosts costs = costsOnCluster(*cluster, *model, {});
   // Ranks 0 and 1 are on one node, 2 and 3 on the other.
   EXPECT_TRUE(costs.links({0, 1}, true).empty());
-  EXPECT_TRUE(costs.links({0, 1, 2, 3}, false).empty());
+  EXPECT_TRUE(costs.links({0, 1}, false).empty());
+  EXPECT_EQ(costs.links({0, 1, 2, 3}, false).size(), 4u); // of both nodes, in both directions
   auto links = costs.links({0, 2}, true);
   EXPECT_EQ(links.size(), 2u);
   EXPECT_EQ(links, costs.links({1, 3}, true));
@@ -207,6 +214,25 @@ TEST(ClusterCosts, TwoMessagesOverOneNetworkCardTakeTwiceAsLong) {
   double alone = cost::p2pSeconds(*cluster, 4, 0, 2);
   EXPECT_NEAR(one.run().seconds, alone, 1e-15);
   EXPECT_NEAR(two.run().seconds, 2 * alone, 1e-15);
+}
+
+TEST(ClusterCosts, AMessageWaitsForACollectiveOnItsLinkAndCollectivesShareIt) {
+  auto cluster = machine::parseCluster(kTwoNodes, "two_nodes");
+  ASSERT_TRUE(static_cast<bool>(cluster)) << llvm::toString(cluster.takeError());
+  auto model = llvm::cantFail(cost::makeCostModel("native", *cluster));
+  auto seconds = [&](const std::vector<std::vector<std::string>> &ranks) {
+    Job job(ranks);
+    job.costs = costsOnCluster(*cluster, *model, {});
+    return job.run().seconds;
+  };
+  std::vector<std::string> a{"a@02", "a@02."}, b{"b@13", "b@13."};
+  double collective = seconds({a, {}, a, {}}), message = seconds({{}, {">3", ">3."}, {}, {"<1", "<1."}});
+  EXPECT_NEAR(seconds({a, {">3", ">3."}, a, {"<1", "<1."}}), collective + message, 1e-15);
+  EXPECT_NEAR(seconds({a, b, a, b}), collective, 1e-15);
+  // Inside a node another link is used.
+  EXPECT_NEAR(seconds({{"a@01", "a@01."}, {"a@01", "a@01."}, {">3", ">3."}, {"<2", "<2."}}),
+              std::max(seconds({{"a@01", "a@01."}, {"a@01", "a@01."}, {}, {}}), seconds({{}, {}, {">3", ">3."}, {"<2", "<2."}})),
+              1e-15);
 }
 
 TEST(StepTrace, HasTheFormOfAMeasuredTrace) {
