@@ -23,6 +23,8 @@ struct OpWork {
   double workingSetBytes = 0;
   /// Of a convolution or pooling: those that lie side by side in a vector register (DeviceKind::channelBlock); 0: not known.
   double channels = 0;
+  /// Part of a kernel that another op launches.
+  bool isLaunched = false;
 };
 
 /// The measured time of the call where the device has one. Else the roofline (Williams et al. 2009) under
@@ -37,7 +39,8 @@ struct OpWork {
 ///
 /// On a host's cores bytes that are fetched before they are written count as well. Arithmetic classes take the sum, not
 /// the maximum, where the working set is known: their shares are measured with operands in the caches, and a core that
-/// waits for operands computes nothing; libraries pack the operands of matrix products, which moves them twice.
+/// waits for operands computes nothing; libraries pack the operands of matrix products, which moves them twice. Where shares
+/// were measured also while all ranks of a node are busy, those hold for as much of the moving as an op moves of its time.
 double opSeconds(const machine::DeviceKind &device, const OpWork &work);
 
 /// What straight vector code reaches of a peak that counts fused multiply-adds on all lanes.

@@ -112,17 +112,29 @@ static double interpolate(const std::vector<EfficiencyPoint> &points, double siz
   return points.back().share;
 }
 
-double DeviceKind::efficiency(OpClass opClass, Precision precision, double size) const {
+/// The curve of the precision, else that of all; null if there is none.
+static const EfficiencyCurve *findCurve(const std::vector<EfficiencyCurve> &curves, OpClass opClass,
+                                        Precision precision) {
   const EfficiencyCurve *found = nullptr;
-  for (const EfficiencyCurve &curve : efficiencies) {
+  for (const EfficiencyCurve &curve : curves) {
     if (curve.opClass != opClass || curve.points.empty())
       continue;
     if (curve.precision == precision)
-      return interpolate(curve.points, size);
+      return &curve;
     if (!curve.precision)
       found = &curve;
   }
-  return found ? interpolate(found->points, size) : typicalShare(opClass);
+  return found;
+}
+
+double DeviceKind::efficiency(OpClass opClass, Precision precision, double size) const {
+  const EfficiencyCurve *curve = findCurve(efficiencies, opClass, precision);
+  return curve ? interpolate(curve->points, size) : typicalShare(opClass);
+}
+
+double DeviceKind::busyEfficiency(OpClass opClass, Precision precision, double size) const {
+  const EfficiencyCurve *curve = findCurve(busyEfficiencies, opClass, precision);
+  return curve ? interpolate(curve->points, size) : efficiency(opClass, precision, size);
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,6 +215,11 @@ DeviceKind Cluster::effectiveDevice(int64_t rank, int threads) const {
   kind.memoryBytesPerSecond *= threads * share;
   kind.launchSeconds /= share;
   double ranks = static_cast<double>(std::min(group.devicesPerNode, rankCount()));
+  // Nobody else is there, or it was measured what is left of memory when all use it.
+  if (ranks == 1)
+    kind.busyEfficiencies.clear();
+  else if (!kind.busyEfficiencies.empty())
+    return kind;
   if (group.host.memoryBytesPerSecond > 0)
     kind.memoryBytesPerSecond = std::min(kind.memoryBytesPerSecond, group.host.memoryBytesPerSecond / ranks);
   return kind;

@@ -60,6 +60,8 @@ struct DeviceKind {
   /// not matter.
   int64_t channelBlock = 1;
   std::vector<EfficiencyCurve> efficiencies;
+  /// While the ranks of all the node's cores do the same. Empty: Host::memoryBytesPerSecond limits them together.
+  std::vector<EfficiencyCurve> busyEfficiencies;
   std::map<std::string, double> librarySeconds; // measured calls, see cost::OpWork::call
 
   /// Peak rate. A precision that the file does not give runs at that of the next wider one (bf16, f16 and
@@ -67,6 +69,8 @@ struct DeviceKind {
   double flopsPerSecond(Precision precision) const;
   /// The share of the peak that work of this class and size reaches; a typical one where nothing is measured.
   double efficiency(OpClass opClass, Precision precision, double size) const;
+  /// Likewise while all the node's cores do such work; where that was not measured, the same.
+  double busyEfficiency(OpClass opClass, Precision precision, double size) const;
 };
 
 //===----------------------------------------------------------------------===//

@@ -34,7 +34,7 @@ private:
   void readTop(const Description &description, Cluster &cluster);
   DeviceKind readDevice(const std::string &name, const Description &map);
   void readPeaks(const Description &map, const std::string &path, DeviceKind &device);
-  void readEfficiencies(const Description &map, const std::string &path, DeviceKind &device);
+  void readEfficiencies(const Description &map, const std::string &path, std::vector<EfficiencyCurve> &curves);
   NodeGroup readNodeGroup(const Description &map, const std::string &path, const Cluster &cluster);
   Host readHost(const Description &map, const std::string &path, bool devicesAreCores);
   HostLink readHostLink(const Description &map, const std::string &path);
@@ -102,7 +102,7 @@ DeviceKind SchemaReader::readDevice(const std::string &name, const Description &
   std::string path = "devices." + name;
   MapReader reader(map, path,
                    {"on_host", "memory", "memory_bandwidth", "launch", "peak", "channel_block", "efficiency",
-                    "library_times"},
+                    "busy_efficiency", "library_times"},
                    context);
   device.name = name;
   device.onHost = reader.boolean("on_host", false);
@@ -114,7 +114,9 @@ DeviceKind SchemaReader::readDevice(const std::string &name, const Description &
   if (const Description *peaks = reader.child("peak", Kind::Map, /*required=*/true))
     readPeaks(*peaks, reader.pathOf("peak"), device);
   if (const Description *curves = reader.child("efficiency", Kind::Map))
-    readEfficiencies(*curves, reader.pathOf("efficiency"), device);
+    readEfficiencies(*curves, reader.pathOf("efficiency"), device.efficiencies);
+  if (const Description *curves = reader.child("busy_efficiency", Kind::Map))
+    readEfficiencies(*curves, reader.pathOf("busy_efficiency"), device.busyEfficiencies);
   if (const Description *times = reader.child("library_times", Kind::Map))
     for (const auto &[call, seconds] : llvm::zip_equal(times->keys, times->items))
       device.librarySeconds[call] = readQuantity(seconds, reader.pathOf("library_times") + "." + call,
@@ -151,7 +153,8 @@ static std::vector<EfficiencyCurve> possibleCurves() {
   return curves;
 }
 
-void SchemaReader::readEfficiencies(const Description &map, const std::string &path, DeviceKind &device) {
+void SchemaReader::readEfficiencies(const Description &map, const std::string &path,
+                                    std::vector<EfficiencyCurve> &curves) {
   std::vector<std::string> keys;
   for (const EfficiencyCurve &curve : possibleCurves())
     keys.push_back(efficiencyKey(curve.opClass, curve.precision));
@@ -164,7 +167,7 @@ void SchemaReader::readEfficiencies(const Description &map, const std::string &p
     Unit size = isArithmetic(curve.opClass) ? Unit::Number : Unit::Bytes;
     for (auto [at, share] : readPoints(*points, reader.pathOf(key), size, Unit::Number, context))
       curve.points.push_back({at, share});
-    device.efficiencies.push_back(std::move(curve));
+    curves.push_back(std::move(curve));
   }
 }
 
@@ -325,6 +328,17 @@ static Description describePoint(double size, Unit sizeUnit, double value, Unit 
   return pair;
 }
 
+static Description describeEfficiencies(const std::vector<EfficiencyCurve> &given) {
+  Description curves = Description::map();
+  for (const EfficiencyCurve &curve : given) {
+    Description points = Description::list();
+    for (const EfficiencyPoint &point : curve.points)
+      points.items.push_back(describePoint(point.size, Unit::Number, point.share, Unit::Number));
+    curves.add(efficiencyKey(curve.opClass, curve.precision), std::move(points));
+  }
+  return curves;
+}
+
 static Description describeDevice(const DeviceKind &device) {
   Description map = Description::map();
   if (device.onHost)
@@ -340,15 +354,9 @@ static Description describeDevice(const DeviceKind &device) {
   map.add("launch", formatQuantity(device.launchSeconds, Unit::Seconds));
   if (device.channelBlock > 1)
     map.add("channel_block", std::to_string(device.channelBlock));
-  Description curves = Description::map();
-  for (const EfficiencyCurve &curve : device.efficiencies) {
-    Description points = Description::list();
-    for (const EfficiencyPoint &point : curve.points)
-      points.items.push_back(describePoint(point.size, Unit::Number, point.share, Unit::Number));
-    curves.add(efficiencyKey(curve.opClass, curve.precision), std::move(points));
-  }
-  if (!curves.keys.empty())
-    map.add("efficiency", std::move(curves));
+  for (const auto &[key, given] : {std::pair("efficiency", &device.efficiencies), {"busy_efficiency", &device.busyEfficiencies}})
+    if (!given->empty())
+      map.add(key, describeEfficiencies(*given));
   Description times = Description::map();
   for (const auto &[call, seconds] : device.librarySeconds)
     times.add(call, formatQuantity(seconds, Unit::Seconds));

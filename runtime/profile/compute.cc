@@ -210,7 +210,7 @@ absl::Status MeasureLoops(size_t bytes, float* x, float* y, double budget_second
 
 }  // namespace
 
-absl::StatusOr<std::vector<ComputePoint>> MeasureCompute(bool quick) {
+absl::StatusOr<std::vector<ComputePoint>> MeasureLibraryCalls(bool quick) {
   const double budget = Budget(quick);
   std::vector<ComputePoint> points;
   // A precision that this processor has no code for is not measured.
@@ -235,6 +235,12 @@ absl::StatusOr<std::vector<ComputePoint>> MeasureCompute(bool quick) {
         add(MeasureConvolution(layer.images, layer.channels, layer.size, ElementType::kF32, budget)));
   }
   for (int64_t size : {16, 64}) PDC_RETURN_IF_ERROR(add(MeasurePooling(8, 16, size, budget / 2)));
+  return points;
+}
+
+absl::StatusOr<std::vector<ComputePoint>> MeasureMoves(bool quick) {
+  const double budget = Budget(quick);
+  std::vector<ComputePoint> points;
   constexpr size_t kLargest = size_t{64} << 20;
   PDC_ASSIGN_OR_RETURN(HugeMemory x, HugeMemory::Allocate(kLargest));
   PDC_ASSIGN_OR_RETURN(HugeMemory y, HugeMemory::Allocate(kLargest));
@@ -245,7 +251,10 @@ absl::StatusOr<std::vector<ComputePoint>> MeasureCompute(bool quick) {
     PDC_RETURN_IF_ERROR(MeasureLoops(size, reinterpret_cast<float*>(x.data()),
                                      reinterpret_cast<float*>(y.data()), budget / 2, &points));
   }
-  for (int64_t rows : {16, 256, 4096}) PDC_RETURN_IF_ERROR(add(MeasureGather(rows, budget / 2)));
+  for (int64_t rows : {16, 256, 4096}) {
+    PDC_ASSIGN_OR_RETURN(ComputePoint gather, MeasureGather(rows, budget / 2));
+    points.push_back(std::move(gather));
+  }
   return points;
 }
 

@@ -21,8 +21,10 @@ struct ComputePoint {
   Sample sample;
 };
 
-// All points, on one thread; `quick` leaves out sizes and repetitions.
-absl::StatusOr<std::vector<ComputePoint>> MeasureCompute(bool quick);
+// Library calls that arithmetic limits, on one thread; `quick` leaves out sizes and repetitions.
+absl::StatusOr<std::vector<ComputePoint>> MeasureLibraryCalls(bool quick);
+// Work that memory limits: loops by size, gathers.
+absl::StatusOr<std::vector<ComputePoint>> MeasureMoves(bool quick);
 
 // Numbers in f32 that a vector register of this processor holds, and so the block of channels that convolutions work on.
 int64_t VectorLanes();

@@ -51,12 +51,20 @@ std::string HostName() {
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
+Json ToJson(const std::vector<ComputePoint>& points) {
+  Json list = Json::array();
+  for (const ComputePoint& point : points) list.push_back(ToJson(point));
+  return list;
+}
+
 // What this rank says of itself. Ranks measure at once, as they compute at once in a step; those beyond the number of
 // cores sleep meanwhile.
 absl::StatusOr<Json> MeasureRank(comm::Communicator& communicator, bool quick) {
-  int place = 0;  // on the node
-  for (int rank = 0; rank < communicator.rank(); ++rank) {
-    if (communicator.node(rank) == communicator.node(communicator.rank())) ++place;
+  int place = 0, ranks_of_node = 0;
+  for (int rank = 0; rank < communicator.size(); ++rank) {
+    if (communicator.node(rank) != communicator.node(communicator.rank())) continue;
+    if (rank < communicator.rank()) ++place;
+    ++ranks_of_node;
   }
   const int64_t cores = std::max<int64_t>(1, sysconf(_SC_NPROCESSORS_ONLN));
   const int64_t memory = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -71,14 +79,19 @@ absl::StatusOr<Json> MeasureRank(comm::Communicator& communicator, bool quick) {
     rank["memory_alone"] = ToJson(alone);
     PDC_ASSIGN_OR_RETURN(Sample instruction, MeasureInstruction(quick));
     rank["instruction"] = ToJson(instruction);
+    if (ranks_of_node > 1) {
+      PDC_ASSIGN_OR_RETURN(std::vector<ComputePoint> points, MeasureMoves(quick));
+      rank["moves_alone"] = ToJson(points);
+    }
   }
   PDC_RETURN_IF_ERROR(communicator.Barrier(Later()));
   if (place < cores) {
     PDC_ASSIGN_OR_RETURN(ComputePoint at_once, MeasureMemory(quick));
     rank["memory_at_once"] = ToJson(at_once);
-    PDC_ASSIGN_OR_RETURN(std::vector<ComputePoint> points, MeasureCompute(quick));
-    rank["compute"] = Json::array();
-    for (const ComputePoint& point : points) rank["compute"].push_back(ToJson(point));
+    PDC_ASSIGN_OR_RETURN(std::vector<ComputePoint> points, MeasureMoves(quick));
+    rank["moves"] = ToJson(points);
+    PDC_ASSIGN_OR_RETURN(points, MeasureLibraryCalls(quick));
+    rank["compute"] = ToJson(points);
   }
   PDC_RETURN_IF_ERROR(communicator.Barrier(Later()));
   return rank;

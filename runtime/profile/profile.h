@@ -14,13 +14,15 @@ namespace pdc::profile {
 //
 //   {"communicator": "hierarchical",
 //    "ranks": [{"node": 0, "host": "name", "cores": 2, "memory": bytes, "instruction": SAMPLE,
-//               "memory_alone": POINT, "memory_at_once": POINT, "compute": [POINT...]}...],
+//               "memory_alone": POINT, "memory_at_once": POINT, "moves_alone": [POINT...], "moves": [POINT...],
+//               "compute": [POINT...]}...],
 //    "links": [{"kind": "all_reduce", "ranks_per_node": 2, "nodes": 1, "groups": 1,
 //               "points": [{"bytes": 1024, "seconds": s, "spread": x}...]}...]}
 //
 // SAMPLE is {"seconds": median, "spread": half the distance of the quartiles as a share of it}; POINT adds "class",
-// "precision", "call", "flops" and "bytes". Ranks that outnumber their node's cores have no compute points, ranks but
-// the first of a node no "memory_alone".
+// "precision", "call", "flops" and "bytes". "moves" and "compute" are measured on all ranks at once. Ranks that outnumber
+// their node's cores have none of them; "memory_alone" and "moves_alone" are of the first rank of a node while the others
+// do nothing, and the latter only where there are others.
 absl::StatusOr<std::string> Profile(comm::Communicator& communicator, bool quick);
 
 // profile [--quick] [--communicator=NAME]: runs the job and prints the JSON on rank 0's standard output. An exit code.

@@ -76,6 +76,7 @@ struct Profile {
   std::vector<const Object *> ranks, links;
   std::vector<int64_t> ranksOfNode;
   std::vector<Point> points; // in the order in which they were measured
+  std::vector<Point> alone;  // what moves, while one rank of a node runs; empty: as in `points`
   std::vector<double> computeSpreads, linkSpreads;
 
   llvm::Error read(const Object &top);
@@ -84,8 +85,7 @@ struct Profile {
   const Object *link(llvm::StringRef kind, int64_t ranksPerNode, int64_t nodes) const;
 
 private:
-  void readPoint(const Object &object);
-  std::map<std::tuple<std::string, std::string, std::string, double>, size_t> indices;
+  void readPoints(const Object &rank, llvm::StringRef key, std::vector<Point> &points);
 };
 
 } // namespace
@@ -94,19 +94,23 @@ static llvm::Error damaged(const char *what) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), "the measurements are damaged: %s", what);
 }
 
-void Profile::readPoint(const Object &object) {
-  Point point;
-  point.opClass = object.getString("class").value_or("").str();
-  point.precision = object.getString("precision").value_or("").str();
-  point.call = object.getString("call").value_or("").str();
-  point.flops = number(object, "flops");
-  point.bytes = number(object, "bytes");
-  auto [at, isNew] =
-      indices.try_emplace({point.opClass, point.precision, point.call, point.bytes}, points.size());
-  if (isNew)
-    points.push_back(std::move(point));
-  points[at->second].seconds.push_back(number(object, "seconds"));
-  computeSpreads.push_back(number(object, "spread"));
+void Profile::readPoints(const Object &rank, llvm::StringRef key, std::vector<Point> &points) {
+  const llvm::json::Array *list = rank.getArray(key);
+  for (const llvm::json::Value &value : list ? *list : llvm::json::Array()) {
+    const Object *object = value.getAsObject();
+    if (!object)
+      continue;
+    Point point{object->getString("class").value_or("").str(), object->getString("precision").value_or("").str(),
+                object->getString("call").value_or("").str(), number(*object, "flops"), number(*object, "bytes"), {}};
+    auto same = llvm::find_if(points, [&](const Point &other) {
+      return std::tie(point.opClass, point.precision, point.call, point.bytes) ==
+             std::tie(other.opClass, other.precision, other.call, other.bytes);
+    });
+    if (same == points.end())
+      same = points.insert(points.end(), std::move(point));
+    same->seconds.push_back(number(*object, "seconds"));
+    computeSpreads.push_back(number(*object, "spread"));
+  }
 }
 
 llvm::Error Profile::read(const Object &top) {
@@ -124,10 +128,9 @@ llvm::Error Profile::read(const Object &top) {
       return damaged("a node is missing");
     ranksOfNode.resize(std::max(ranksOfNode.size(), node + 1));
     ++ranksOfNode[node];
-    if (const llvm::json::Array *compute = rank->getArray("compute"))
-      for (const llvm::json::Value &point : *compute)
-        if (const Object *object = point.getAsObject())
-          readPoint(*object);
+    readPoints(*rank, "compute", points);
+    readPoints(*rank, "moves", points);
+    readPoints(*rank, "moves_alone", alone);
   }
   for (const llvm::json::Value &value : *linkList) {
     const Object *measured = value.getAsObject();
@@ -174,14 +177,14 @@ static double bytesPerSecond(const Object &point) {
 }
 
 /// Shares of the peak or the bandwidth, by increasing size; of points of one size, the better one.
-static void addCurves(const Profile &profile, DeviceKind &device) {
+static std::vector<EfficiencyCurve> curvesOf(llvm::ArrayRef<Point> measured, const DeviceKind &device) {
   std::map<std::pair<OpClass, std::optional<Precision>>, std::map<double, double>> curves;
   std::set<OpClass> severalPrecisions;
-  for (const Point &point : profile.points)
+  for (const Point &point : measured)
     if (point.precision != "f32")
       if (auto opClass = parseOpClass(point.opClass))
         severalPrecisions.insert(*opClass);
-  for (const Point &point : profile.points) {
+  for (const Point &point : measured) {
     auto opClass = parseOpClass(point.opClass);
     auto precision = parsePrecision(point.precision);
     if (!opClass || !precision)
@@ -197,11 +200,27 @@ static void addCurves(const Profile &profile, DeviceKind &device) {
     double &share = curves[{*opClass, key}][work];
     share = std::max(share, roundedShare(work / own / peak));
   }
+  std::vector<EfficiencyCurve> result;
   for (const auto &[key, points] : curves) {
     EfficiencyCurve curve{key.first, key.second, {}};
     for (auto [size, share] : points)
       curve.points.push_back({size, share});
-    device.efficiencies.push_back(std::move(curve));
+    result.push_back(std::move(curve));
+  }
+  return result;
+}
+
+/// What moves has one curve for a rank alone and one for all at once, where both were measured.
+static void addCurves(const Profile &profile, DeviceKind &device) {
+  device.efficiencies = curvesOf(profile.points, device);
+  for (EfficiencyCurve &alone : curvesOf(profile.alone, device)) {
+    auto busy = llvm::find_if(device.efficiencies, [&](const EfficiencyCurve &curve) {
+      return curve.opClass == alone.opClass && curve.precision == alone.precision;
+    });
+    if (busy == device.efficiencies.end())
+      continue;
+    device.busyEfficiencies.push_back(std::move(*busy));
+    *busy = std::move(alone);
   }
 }
 

@@ -77,6 +77,20 @@ TEST(OpSeconds, MemoryIsAsFastAsTheWorkingSetOfTheStepAllows) {
   EXPECT_DOUBLE_EQ(opSeconds(host(), work), 2e-6 + 1e6 / 100e9);
 }
 
+TEST(OpSeconds, OthersSlowAMoveAsFarAsTheyMoveAtTheSameTime) {
+  machine::DeviceKind busy = host();
+  busy.busyEfficiencies = busy.efficiencies;
+  for (auto &point : busy.busyEfficiencies[2].points)
+    point.share /= 2;
+  // All of the time in elementwise work.
+  OpWork work{OpClass::Elementwise, 0, 1e6, 0, Precision::F32, ""};
+  EXPECT_DOUBLE_EQ(opSeconds(busy, work), 2e-6 + 1e6 / 50e9);
+  // A matrix product of 2 ms moves for 0.4 ms alone, 0.8 ms among others: for 0.8 of 2.8 ms they do so, too.
+  OpWork matmul{OpClass::Matmul, 1e9, 2e6, 0, Precision::F32, ""};
+  matmul.workingSetBytes = 20e6;
+  EXPECT_DOUBLE_EQ(opSeconds(busy, matmul), 2e-6 + 2e-3 + kPackedPasses * (0.2e-3 + 0.8 / 2.8 * 0.2e-3));
+}
+
 TEST(OpSeconds, AHostFetchesWhatItWritesAndComputesNothingMeanwhile) {
   OpWork work{OpClass::Matmul, 1e9, 1e6, 0, Precision::F32, ""};
   work.bytesFetched = 1e6;

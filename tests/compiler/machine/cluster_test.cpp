@@ -88,6 +88,8 @@ TEST(ClusterFile, WritesWhatItReads) {
   EXPECT_EQ(writeCluster(read(text)), text);
   Cluster again = read(text);
   EXPECT_EQ(again.devices[0].efficiencies.size(), 3u);
+  cluster.devices[0].busyEfficiencies = cluster.devices[0].efficiencies;
+  EXPECT_EQ(read(writeCluster(cluster)).devices[0].busyEfficiencies.size(), 3u);
   EXPECT_EQ(again.nodes[1].host.link.latencySeconds, cluster.nodes[1].host.link.latencySeconds);
   EXPECT_EQ(again.network[1].members, 3);
 }

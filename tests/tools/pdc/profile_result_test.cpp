@@ -74,6 +74,26 @@ TEST(ProfileResultTest, EfficienciesAreSharesOfThePeakWithoutTheFixedCost) {
   EXPECT_NEAR(device.efficiency(OpClass::Elementwise, Precision::F32, 1e6), 0.5 * 200 / 199, 1e-3);
 }
 
+TEST(ProfileResultTest, WhatMovesHasACurveForOneRankAndOneForAllAtOnce) {
+  std::string moves = R"("moves_alone": [{"class": "elementwise", "precision": "f32", "call": "", "flops": 0,
+      "bytes": 1e6, "seconds": 1e-4, "spread": 0}], "moves": )", json = twoNodes();
+  // Every rank's elementwise point was measured at once; the first rank of each node has one alone, twice as fast.
+  size_t at = json.find(R"("compute")");
+  json.insert(at, moves + "[], ");
+  DeviceKind device = cluster(json).device();
+  double alone = device.efficiency(OpClass::Elementwise, Precision::F32, 1e6);
+  EXPECT_NEAR(alone, 1 * 100. / 99, 1e-3);
+  EXPECT_NEAR(device.busyEfficiency(OpClass::Elementwise, Precision::F32, 1e6), alone / 2, 1e-2);
+  EXPECT_EQ(device.efficiency(OpClass::Matmul, Precision::F32, 8e6),
+            device.busyEfficiency(OpClass::Matmul, Precision::F32, 8e6));
+  // Of a node that others share, and of one that a single rank has for itself.
+  Cluster two = cluster(json);
+  EXPECT_EQ(two.effectiveDevice(0).memoryBytesPerSecond, 1e10);
+  two.ranksInUse = 1;
+  EXPECT_EQ(two.effectiveDevice(0).busyEfficiency(OpClass::Elementwise, Precision::F32, 1e6), alone);
+  EXPECT_THAT(writeCluster(two), HasSubstr("busy_efficiency:"));
+}
+
 TEST(ProfileResultTest, NodesThatAreAlikeAreOneGroup) {
   Cluster two = cluster(twoNodes());
   ASSERT_EQ(two.nodes.size(), 1u);
