@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Predicted against measured step times, with a profile measured in the same run.
+"""Predicted against measured step times, with profiles measured in the same run.
 
-    bazel build -c opt //tools/pdc && tools/bench/truth.py [--steps=20] [--ranks=1,2,4] [--json=FILE]
-    tools/bench/truth.py --hosts=1gbit [--per-host=1]      # two hosts of tools/testbed; needs root
+    bazel build -c opt //tools/pdc && tools/bench/truth.py                    # everything that this machine can: 10 minutes
+    tools/bench/truth.py --only="2 ranks,2 ranks, pipelines" --seconds=2      # some groups, shorter
 
-For each number of ranks, `pdc profile` measures the machine with that many, plans of the models are compiled for that
-profile, and `bench` runs them. Printed: each plan's predicted and measured time and memory; then the mean and the largest
-error, Spearman's rank correlation, the share of pairs that are predicted in the right order among those that differ by
-over 5 %, and whether every arena was of the size that was predicted. README.md has figures.
+A group is a number of ranks, of this machine or of two hosts of tools/testbed (root is needed) with one rank each on a link
+of 1 Gb/s. `pdc profile` measures each such machine once, plans of the models are compiled for that profile, and `bench`
+runs them. Printed, as the tables of README.md: by group the mean and the largest error, Spearman's rank correlation, and the
+share of pairs that are predicted in the right order among those that differ by over 5 %; then each plan. Whatever was not
+as large as predicted to the byte is said.
 """
 
 import argparse
@@ -18,25 +19,48 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PDC = ROOT / "bazel-bin/tools/pdc/pdc"
 TESTBED = ROOT / "tools/testbed/testbed.sh"
+RATE = "1gbit"
 DECISIVE = 0.05  # pairs whose measured times differ by less have no order
+FEWEST_STEPS, MOST_STEPS = 5, 40
 
-# Ranks -> (model, batch, --parallel).
-PLANS = {
-    1: [("mlp", 64, "data"), ("lenet", 32, "data"), ("gpt_tiny", 8, "data"), ("gpt_tiny", 32, "data"),
-        ("resnet_tiny", 16, "data"), ("moe_tiny", 8, "data"), ("alexnet", 4, "data")],
-    2: [("mlp", 64, "data"), ("mlp", 64, "tensor"), ("mlp", 64, "zero2"), ("lenet", 32, "data"),
+# Group -> (ranks, whether they are on two hosts, plans: (model, batch, --parallel and further options)).
+GROUPS = {
+    "1 rank": (1, False, [
+        ("mlp", 64, "data"), ("lenet", 32, "data"), ("gpt_tiny", 8, "data"), ("gpt_tiny", 32, "data"),
+        ("resnet_tiny", 16, "data"), ("moe_tiny", 8, "data"), ("alexnet", 4, "data")]),
+    "2 ranks": (2, False, [
+        ("mlp", 64, "data"), ("mlp", 64, "tensor"), ("mlp", 64, "zero2"), ("lenet", 32, "data"),
         ("gpt_tiny", 16, "data"), ("gpt_tiny", 16, "tensor"), ("gpt_tiny", 16, "zero1"), ("gpt_tiny", 16, "zero3"),
-        ("resnet_tiny", 16, "data"), ("moe_tiny", 8, "data"), ("alexnet", 8, "data"), ("alexnet", 8, "auto")],
-    4: [("mlp", 64, "data"), ("mlp", 64, "tensor"), ("lenet", 32, "data"), ("gpt_tiny", 16, "data"),
-        ("gpt_tiny", 16, "tensor"), ("gpt_tiny", 16, "zero3"), ("alexnet", 8, "data"), ("alexnet", 8, "auto")],
+        ("resnet_tiny", 16, "data"), ("moe_tiny", 8, "data"), ("alexnet", 8, "data"), ("alexnet", 8, "auto")]),
+    "2 ranks, pipelines": (2, False, [
+        ("gpt_tiny", 16, "gpipe --micro-batches=4"), ("gpt_tiny", 16, "1f1b --micro-batches=4"),
+        ("gpt_tiny", 16, "interleaved --micro-batches=4"), ("gpt_tiny", 16, "zb --micro-batches=4"),
+        ("mlp", 64, "1f1b --micro-batches=2"), ("resnet_tiny", 16, "1f1b --micro-batches=4"),
+        ("alexnet", 8, "gpipe --micro-batches=2")]),
+    "4 ranks": (4, False, [
+        ("mlp", 64, "data"), ("mlp", 64, "tensor"), ("lenet", 32, "data"), ("gpt_tiny", 16, "data"),
+        ("gpt_tiny", 16, "tensor"), ("gpt_tiny", 16, "zero3"), ("alexnet", 8, "data"), ("alexnet", 8, "auto")]),
+    "4 ranks, pipelines": (4, False, [
+        ("gpt_tiny", 16, "gpipe --micro-batches=4"), ("gpt_tiny", 16, "data=2,pipeline=2 --micro-batches=4"),
+        ("gpt_tiny", 16, "tensor=2,pipeline=2 --schedule=zb --micro-batches=4"),
+        ("gpt_tiny", 16, "data=2,pipeline=2 --schedule=interleaved --micro-batches=4"),
+        ("mlp", 64, "data=2,pipeline=2 --micro-batches=2"),
+        ("resnet_tiny", 16, "data=2,pipeline=2 --schedule=zb --micro-batches=2"),
+        ("alexnet", 8, "data=2,pipeline=2 --schedule=gpipe --micro-batches=2")]),
+    "2 hosts": (2, True, [
+        ("gpt_tiny", 16, "data"), ("gpt_tiny", 16, "tensor"), ("gpt_tiny", 16, "zero3"), ("gpt_tiny", 16, "auto"),
+        ("mlp", 64, "data"), ("mlp", 64, "tensor"), ("mlp", 64, "auto"), ("alexnet", 8, "data"),
+        ("alexnet", 8, "auto")]),
+    "2 hosts, pipelines": (2, True, [
+        ("gpt_tiny", 16, "gpipe --micro-batches=4"), ("gpt_tiny", 16, "1f1b --micro-batches=4"),
+        ("gpt_tiny", 16, "zb --micro-batches=4"), ("mlp", 64, "1f1b --micro-batches=2"),
+        ("alexnet", 8, "1f1b --micro-batches=4")]),
 }
-HOST_PLANS = [("gpt_tiny", 16, "data"), ("gpt_tiny", 16, "tensor"), ("gpt_tiny", 16, "zero3"), ("gpt_tiny", 16, "auto"),
-              ("mlp", 64, "data"), ("mlp", 64, "tensor"), ("mlp", 64, "auto"), ("alexnet", 8, "data"),
-              ("alexnet", 8, "auto")]
 EASY_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
 
@@ -57,75 +81,123 @@ def execute(command):
         sys.exit(f"truth.py: {' '.join(map(str, command))}\n{result.stdout}")
 
 
-def measure(folder, launch, ranks, plans, steps):
-    """Rows of what was predicted and what was measured, for plans made with a profile of the same launch."""
-    cluster = folder / f"cluster{ranks}.yaml"
-    execute([*launch, PDC, "profile", "-o", cluster])
+def measure_plan(folder, launch, cluster, group, plan, seconds):
+    """A row: what was predicted and what was measured."""
+    model, batch, options = plan
+    executable, report, result = folder / "executable", folder / "report.json", folder / "bench.json"
+    parallel, *rest = options.split()
+    execute([PDC, find_model(model), "-o", executable, f"--batch={batch}", f"--ranks={GROUPS[group][0]}",
+             f"--parallel={parallel}", *rest, f"--cluster={cluster}", f"--report={report}"])
+    predicted = json.loads(report.read_text())["predicted"]["step_time"]
+    steps = max(FEWEST_STEPS, min(MOST_STEPS, int(seconds / predicted)))
+    execute([*launch, executable, "bench", "--warmup=2", f"--steps={steps}", f"--json={result}"])
+    bench = json.loads(result.read_text())
+    row = {"group": group, "model": model, "batch": batch, "parallel": options,
+           "predicted": bench["predicted_step_time"], "measured": bench["step_time"],
+           "predicted_memory": bench["predicted_peak_memory"], "memory": bench["peak_memory"]}
+    print(f"{group:20} {model:12} {batch:4} {options:50} predicted {row['predicted'] * 1e3:9.3f} ms  measured "
+          f"{row['measured'] * 1e3:9.3f} ms{'' if is_memory_right(row) else '  MEMORY IS NOT AS PREDICTED'}",
+          file=sys.stderr, flush=True)
+    return row
+
+
+def measure(folder, groups, seconds):
+    """Groups of one machine share its profile."""
     rows = []
-    for model, batch, parallel in plans:
-        executable, result = folder / "executable", folder / "bench.json"
-        execute([PDC, find_model(model), "-o", executable, f"--batch={batch}", f"--ranks={ranks}",
-                 f"--parallel={parallel}", f"--cluster={cluster}"])
-        execute([*launch, executable, "bench", "--warmup=3", f"--steps={steps}", f"--json={result}"])
-        bench = json.loads(result.read_text())
-        row = {"model": model, "batch": batch, "ranks": ranks, "parallel": parallel,
-               "predicted": bench["predicted_step_time"], "measured": bench["step_time"],
-               "predicted_memory": bench["predicted_peak_memory"], "memory": bench["peak_memory"]}
-        rows.append(row)
-        print(f"{model:12} {batch:4} {ranks:2} {parallel:16} predicted {row['predicted'] * 1e3:9.3f} ms  "
-              f"measured {row['measured'] * 1e3:9.3f} ms  {100 * (row['predicted'] / row['measured'] - 1):+6.1f} %  "
-              f"memory {row['memory']}{'' if row['memory'] == row['predicted_memory'] else ' IS NOT AS PREDICTED'}",
-              flush=True)
+    for (ranks, has_hosts), names in itertools.groupby(groups, key=lambda name: GROUPS[name][:2]):
+        launch, cluster = ["mpiexec", "-n", ranks], folder / "cluster.yaml"
+        if has_hosts:
+            os.environ["PDC_TESTBED"] = "truth"
+            execute([TESTBED, "up", f"--hosts={ranks}", f"--rate={RATE}"])
+            launch = [TESTBED, "run", "--per-host=1"]
+        try:
+            execute([*launch, PDC, "profile", "-o", cluster])
+            for name in names:
+                rows += [measure_plan(folder, launch, cluster, name, plan, seconds) for plan in GROUPS[name][2]]
+        finally:
+            if has_hosts:
+                execute([TESTBED, "down"])
     return rows
 
 
-def rank_of(values):
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0] * len(values)
-    for place, index in enumerate(order):
-        ranks[index] = place
-    return ranks
+def is_memory_right(row):
+    return row["memory"] == row["predicted_memory"]
 
 
-def summarize(rows):
-    predicted, measured = [row["predicted"] for row in rows], [row["measured"] for row in rows]
-    errors = [abs(p / m - 1) for p, m in zip(predicted, measured)]
+def ranks_of(values):
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    return {i: place for place, i in enumerate(order)}
+
+
+def decisive_pairs(rows):
+    return [(a, b) for a, b in itertools.combinations(rows, 2)
+            if abs(a["measured"] - b["measured"]) > DECISIVE * min(a["measured"], b["measured"])]
+
+
+def is_order_right(pair):
+    a, b = pair
+    return (a["predicted"] < b["predicted"]) == (a["measured"] < b["measured"])
+
+
+def summary(name, rows):
+    errors = [abs(row["predicted"] / row["measured"] - 1) for row in rows]
+    predicted, measured = ranks_of([row["predicted"] for row in rows]), ranks_of([row["measured"] for row in rows])
     n = len(rows)
-    difference = sum((a - b)**2 for a, b in zip(rank_of(predicted), rank_of(measured)))
-    pairs = [(a, b) for a, b in itertools.combinations(range(n), 2)
-             if abs(measured[a] - measured[b]) > DECISIVE * min(measured[a], measured[b])]
-    right = sum((predicted[a] < predicted[b]) == (measured[a] < measured[b]) for a, b in pairs)
-    of_one = [(a, b) for a, b in pairs if all(rows[a][key] == rows[b][key] for key in ("model", "batch", "ranks"))]
-    right_of_one = sum((predicted[a] < predicted[b]) == (measured[a] < measured[b]) for a, b in of_one)
-    print(f"{n} plans: mean error {100 * sum(errors) / n:.1f} %, largest {100 * max(errors):.1f} %, "
-          f"rank correlation {1 - 6 * difference / (n * (n * n - 1)):.3f}, "
-          f"order right in {right} of {len(pairs)} pairs ({right_of_one} of {len(of_one)} among plans of one model), "
-          f"memory as predicted in {sum(row['memory'] == row['predicted_memory'] for row in rows)}")
+    difference = sum((predicted[i] - measured[i])**2 for i in range(n))
+    pairs = decisive_pairs(rows)
+    right = sum(map(is_order_right, pairs))
+    correlation = 1 - 6 * difference / (n * (n * n - 1)) if n > 1 else 1
+    return (f"| {name} | {n} | {100 * sum(errors) / n:.1f} % | {100 * max(errors):.0f} % | {correlation:.3f} | "
+            f"{right} of {len(pairs)} |")
+
+
+def print_tables(rows):
+    print("| | plans | mean error | largest | rank correlation | right order of pairs that differ by over 5 % |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name, of_group in itertools.groupby(rows, key=lambda row: row["group"]):
+        print(summary(name, list(of_group)))
+    print(summary("all", rows))
+    # Who plans chooses among these.
+    choices = [pair for pair in decisive_pairs(rows)
+               if all(pair[0][key] == pair[1][key] for key in ("model", "batch")) and
+               GROUPS[pair[0]["group"]][:2] == GROUPS[pair[1]["group"]][:2]]
+    print(f"\nOf pairs of plans for one model, batch and machine: {sum(map(is_order_right, choices))} of {len(choices)}.")
+    wrong = [row for row in rows if not is_memory_right(row)]
+    print(f"\nArenas of the predicted size, to the byte: {len(rows) - len(wrong)} of {len(rows)} plans.\n")
+    print("| | model | batch | `--parallel` | predicted, ms | measured, ms | error |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for row in rows:
+        print(f"| {row['group']} | {row['model']} | {row['batch']} | {row['parallel']} | {row['predicted'] * 1e3:.4g} | "
+              f"{row['measured'] * 1e3:.4g} | {100 * (row['predicted'] / row['measured'] - 1):+.0f} % |")
+
+
+def parse_groups(text):
+    """Names of groups, which have commas in them, in a list with commas."""
+    chosen = []
+    while text:
+        found = max((name for name in GROUPS if text == name or text.startswith(name + ",")), key=len, default=None)
+        if found is None:
+            sys.exit(f"truth.py: --only: expected groups, found '{text}'; there are: {'; '.join(GROUPS)}")
+        chosen.append(found)
+        text = text[len(found):].lstrip(", ")
+    return [name for name in GROUPS if name in chosen]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--ranks", default="1,2,4", help="which numbers of ranks")
-    parser.add_argument("--hosts", metavar="RATE", help="two hosts, with links of this rate")
-    parser.add_argument("--per-host", type=int, default=1, help="ranks on each host")
+    parser.add_argument("--only", metavar="GROUPS", help="of: " + "; ".join(GROUPS))
+    parser.add_argument("--seconds", type=float, default=2, help="for which each plan runs, about")
     parser.add_argument("--json", help="where the rows go")
     options = parser.parse_args()
-    rows = []
+    groups = parse_groups(options.only) if options.only else list(GROUPS)
+    if os.geteuid() != 0 and not options.only:
+        print("truth.py: without root there are no hosts", file=sys.stderr)
+        groups = [name for name in groups if not GROUPS[name][1]]
+    begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        if options.hosts:
-            os.environ["PDC_TESTBED"] = "truth"
-            execute([TESTBED, "up", "--hosts=2", f"--rate={options.hosts}"])
-            try:
-                rows = measure(folder, [TESTBED, "run", f"--per-host={options.per_host}"], 2 * options.per_host, HOST_PLANS,
-                               options.steps)
-            finally:
-                execute([TESTBED, "down"])
-        else:
-            for ranks in map(int, options.ranks.split(",")):
-                rows += measure(folder, ["mpiexec", "-n", ranks], ranks, PLANS[ranks], options.steps)
-    summarize(rows)
+        rows = measure(pathlib.Path(folder), groups, options.seconds)
+    print_tables(rows)
+    print(f"truth.py: {len(rows)} plans in {time.monotonic() - begin:.0f} s", file=sys.stderr)
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(rows, indent=2))
 
