@@ -22,6 +22,7 @@ static ComparedPlan planPreset(ModuleOp steps, const CompileOptions &options, co
     return row;
   }
   own.parallel = *parallel;
+  own.simulatesPlans = false; // all rows by the same costs
   OwningOpRef<ModuleOp> copy(steps.clone());
   // What cannot be planned is a result here.
   ScopedDiagnosticHandler handler(steps.getContext(), [&](Diagnostic &diagnostic) {

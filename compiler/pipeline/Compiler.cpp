@@ -303,6 +303,11 @@ LogicalResult pdc::pipeline::runPhasesForSearch(ModuleOp module, const CompileOp
   return passes.run(module);
 }
 
+LogicalResult pdc::pipeline::runPhasesAfterPlan(ModuleOp module, const CompileOptions &options) {
+  Outcome outcome;
+  return runBetween(module, options, Phase::Plan, Phase::Rt, outcome);
+}
+
 FailureOr<Compiled> pdc::pipeline::compile(ModuleOp module, const CompileOptions &options) {
   return compileFrom(module, options, Phase::Model);
 }

@@ -34,6 +34,9 @@ llvm::LogicalResult runPhases(mlir::ModuleOp module, const CompileOptions &optio
 /// Up to what a search for a plan begins with: steps with hints, biases alone.
 llvm::LogicalResult runPhasesForSearch(mlir::ModuleOp module, const CompileOptions &options);
 
+/// From a plan to the rt form.
+llvm::LogicalResult runPhasesAfterPlan(mlir::ModuleOp module, const CompileOptions &options);
+
 /// All phases, then code generation and the checks that every program passes before it is written.
 /// `module` holds the `rt` form afterwards.
 llvm::FailureOr<Compiled> compile(mlir::ModuleOp module, const CompileOptions &options);

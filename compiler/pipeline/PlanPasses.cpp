@@ -2,8 +2,10 @@
 
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/machine/ClusterFile.h"
+#include "compiler/pipeline/Compiler.h"
 #include "compiler/pipeline/PlanFile.h"
 #include "compiler/pipeline/PlannedPipeline.h"
+#include "compiler/pipeline/Prediction.h"
 #include "dialects/dist/IR/Dist.h"
 
 using namespace mlir;
@@ -20,7 +22,7 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
   StringRef getArgument() const override { return "plan-search"; }
   StringRef getDescription() const override { return "Chooses the layouts of all values"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<dist::DistDialect>();
+    registerDialects(registry); // for predictions
   }
 
   void runOnOperation() override {
@@ -39,11 +41,16 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
                                 options.layoutRules,
                                 {},
                                 options.takesClosest,
-                                std::move(*method)};
+                                std::move(*method),
+                                {},
+                                options.memoryLimitBytes};
     if (options.searchLimitBytes)
       request.memoryLimitBytes = options.searchLimitBytes;
     else if (options.memoryLimitBytes > 0)
       request.memoryLimitBytes = options.memoryLimitBytes;
+    // Published costs are to be minimized as they are, and a random plan is to be random.
+    if (options.simulatesPlans && (*costs)->name() == StringRef("native") && !request.method.meshSeed)
+      request.predict = [&](ModuleOp planned) { return predictStep(planned, options); };
     auto found = searchesPipeline(request) ? searchPipeline(module, options, request)
                                            : plan::searchLayouts(module, request);
     if (failed(found))

@@ -50,7 +50,9 @@ public:
     // A search over all layouts of meshes of two axes, too, where nothing is decided.
     if (options.parallel.isSearched && !options.microBatches) {
       TriedPlan whole = tryWhole();
-      if (whole.outcome && (!decision->fits() || whole.outcome->stepSeconds <= decision->plan.seconds)) {
+      if (whole.outcome && decision->fits() && request.predict)
+        return takeFaster(step, whole);
+      if (whole.outcome && (!decision->fits() || whole.outcome->leastSeconds <= decision->plan.seconds)) {
         take(*whole.module);
         addSearch(*whole.outcome);
         return *whole.outcome;
@@ -106,6 +108,42 @@ private:
     return tried;
   }
 
+  /// What a planned module takes as a finished program that fits; nothing where it cannot be made, or does not fit.
+  std::optional<plan::StepPrediction> predict(ModuleOp planned) {
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    OwningOpRef<ModuleOp> copy(planned.clone());
+    FailureOr<plan::StepPrediction> predicted = request.predict(*copy);
+    if (failed(predicted) || (request.arenaLimitBytes > 0 && predicted->arenaBytes > request.arenaLimitBytes))
+      return std::nullopt;
+    return *predicted;
+  }
+
+  /// The pipeline, or the whole batch on one stage: costs of the two count different things, so simulations decide.
+  FailureOr<plan::SearchOutcome> takeFaster(nn::StepOp step, TriedPlan &whole) {
+    FailureOr<plan::SearchOutcome> pipeline = searchStages(step);
+    if (failed(pipeline))
+      return failure();
+    std::optional<plan::StepPrediction> ofPipeline = predict(module), ofWhole = predict(*whole.module);
+    plan::SimulatedPlan row{plan::describe(decision->setting), pipeline->stepSeconds,
+                            ofPipeline.value_or(plan::StepPrediction())};
+    row.isChosen = ofPipeline && !(ofWhole && ofWhole->seconds <= ofPipeline->seconds);
+    std::vector<plan::SimulatedPlan> &rows = whole.outcome->simulated;
+    if (rows.empty() && ofWhole)
+      rows.push_back({"whole", whole.outcome->stepSeconds, *ofWhole, true});
+    if (row.isChosen)
+      for (plan::SimulatedPlan &other : rows)
+        other.isChosen = false;
+    if (ofPipeline)
+      rows.push_back(row);
+    if (row.isChosen) {
+      pipeline->simulated = std::move(rows);
+      return pipeline;
+    }
+    take(*whole.module);
+    addSearch(*whole.outcome);
+    return *whole.outcome;
+  }
+
   void take(ModuleOp planned) {
     module->setAttrs(planned->getAttrDictionary());
     module.getBodyRegion().takeBody(planned.getBodyRegion());
@@ -118,7 +156,9 @@ private:
     outcome.seconds += decision->searchSeconds;
     outcome.plansConsidered += decision->plansConsidered;
     outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, decision->lowerBoundSeconds);
-    outcome.gap = outcome.stepSeconds > 0 ? 1 - outcome.lowerBoundSeconds / outcome.stepSeconds : 0;
+    if (decision->fits())
+      outcome.leastSeconds = std::min(outcome.leastSeconds, decision->plan.seconds);
+    outcome.gap = outcome.leastSeconds > 0 ? 1 - outcome.lowerBoundSeconds / outcome.leastSeconds : 0;
   }
 
   FailureOr<plan::SearchOutcome> searchStages(nn::StepOp step) {
@@ -161,7 +201,7 @@ private:
     }
     outcome.seconds += decision->searchSeconds;
     outcome.plansConsidered += decision->plansConsidered;
-    outcome.stepSeconds = decision->plan.seconds;
+    outcome.stepSeconds = outcome.leastSeconds = decision->plan.seconds;
     outcome.computeSeconds = std::min(outcome.stepSeconds, outcome.computeSeconds / static_cast<double>(parallel.pipeline));
     outcome.lowerBoundSeconds = decision->lowerBoundSeconds;
     outcome.gap = outcome.stepSeconds > 0 ? 1 - outcome.lowerBoundSeconds / outcome.stepSeconds : 0;

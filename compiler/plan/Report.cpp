@@ -197,12 +197,21 @@ json::Object searchOf(const std::optional<plan::SearchOutcome> &search) {
                         {"plans_considered", 1},
                         {"lower_bound", nullptr},
                         {"gap", nullptr}};
+  json::Array simulated;
+  for (const plan::SimulatedPlan &plan : search->simulated)
+    simulated.push_back(json::Object{{"plan", plan.name},
+                                     {"cost", plan.costSeconds},
+                                     {"step_time", plan.predicted.seconds},
+                                     {"memory", plan.predicted.arenaBytes},
+                                     {"chosen", plan.isChosen}});
   return json::Object{{"method", search->solver},
                       {"time", search->seconds},
                       {"plans_considered", asFinite(search->plansConsidered)},
-                      {"cost", search->stepSeconds},
+                      {"cost", search->leastSeconds},
                       {"lower_bound", search->lowerBoundSeconds},
-                      {"gap", search->gap}};
+                      {"gap", search->gap},
+                      {"chosen_cost", search->stepSeconds},
+                      {"simulated", std::move(simulated)}};
 }
 
 /// One stage of a pipeline: ranks that follow each other.

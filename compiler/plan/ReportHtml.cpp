@@ -109,6 +109,12 @@ void printSummary(const json::Object &report, raw_ostream &os) {
     line("search", escaped(*search, "method") + ": cost " + secondsText(number(*search, "cost")) + ", lower bound " +
                        secondsText(number(*search, "lower_bound")) +
                        formatv(" (gap {0:F2} %), in {1}", 100 * number(*search, "gap"), secondsText(number(*search, "time"))).str());
+  if (search)
+    forEach(*search, "simulated", [&](const json::Object &plan) {
+      line(plan.getBoolean("chosen").value_or(false) ? "chosen by simulation" : "simulated",
+           escaped(plan, "plan") + ": predicted " + secondsText(number(plan, "step_time")) + ", cost " +
+               secondsText(number(plan, "cost")));
+    });
 }
 
 void printMemory(const json::Object &report, raw_ostream &os) {

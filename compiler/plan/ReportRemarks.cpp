@@ -17,6 +17,13 @@ static void printSearch(const json::Object &search, raw_ostream &os) {
   os << "remark: search: " << text(search, "method") << ", cost " << secondsText(number(search, "cost"))
      << ", lower bound " << secondsText(number(search, "lower_bound")) << ", gap "
      << format("%.3g", 100 * number(search, "gap")) << " %\n";
+  if (const json::Array *plans = search.getArray("simulated"))
+    for (const json::Value &value : *plans) {
+      const json::Object &plan = *value.getAsObject();
+      os << "remark: simulated: " << text(plan, "plan") << ", cost " << secondsText(number(plan, "cost"))
+         << ", predicted " << secondsText(number(plan, "step_time")) << ", " << bytesText(number(plan, "memory"))
+         << (plan.getBoolean("chosen").value_or(false) ? ", chosen" : "") << "\n";
+    }
 }
 
 void pdc::plan::printRemarks(const json::Object &report, raw_ostream &os) {

@@ -167,6 +167,20 @@ static void printMesh(const json::Object &row, StringRef title, raw_ostream &os)
   }
 }
 
+/// What the best plans take as finished programs: this chose among them.
+static void printSimulated(const json::Object &search, raw_ostream &os) {
+  const json::Array *plans = search.getArray("simulated");
+  if (!plans || plans->empty())
+    return;
+  os << "Chosen by simulating the best of " << plans->size() << " meshes and presets\n";
+  for (const json::Value &value : *plans) {
+    const json::Object &plan = *value.getAsObject();
+    os << format("  %s %-24s cost %12s  predicted %12s %16lld B\n", plan.getBoolean("chosen").value_or(false) ? "*" : " ",
+                 plan.getString("plan").value_or("").str().c_str(), secondsText(number(plan, "cost")).c_str(),
+                 secondsText(number(plan, "step_time")).c_str(), static_cast<long long>(number(plan, "memory")));
+  }
+}
+
 static void printSearch(const json::Object &report, raw_ostream &os) {
   printMesh(report, "Mesh", os);
   if (const json::Array *mesh = report.getArray("mesh"); mesh && !mesh->empty())
@@ -178,6 +192,7 @@ static void printSearch(const json::Object &report, raw_ostream &os) {
        << secondsText(number(*search, "time")) << ", cost " << secondsText(number(*search, "cost"))
        << ", lower bound " << secondsText(number(*search, "lower_bound")) << " (gap "
        << format("%.3g", 100 * number(*search, "gap")) << " %)\n";
+    printSimulated(*search, os);
   }
   os << "\n";
 }

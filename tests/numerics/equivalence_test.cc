@@ -77,6 +77,19 @@ INSTANTIATE_TEST_SUITE_P(Models, DataParallel, testing::ValuesIn(Cases()), [](co
   return info.param.model + "_on_" + std::to_string(info.param.ranks);
 });
 
+// Rules for three axes leave the search a mesh of three, and all that they do not say.
+TEST(SearchedOnThreeAxes, LossesAreThoseOfOneRank) {
+  Job one = JobOf("mlp", 1), eight = JobOf("mlp", 8);
+  one.steps = eight.steps = 5;
+  eight.parallel = "auto";
+  eight.options.layoutRules = {{"in", "data"}, {"hidden1", "tensor"}, {"hidden2", "inner"}};
+  Result expected = RunJob(one), found = RunJob(eight);
+  ASSERT_EQ(expected.error, "");
+  ASSERT_EQ(found.error, "");
+  for (size_t i = 0; i < expected.losses.size(); ++i)
+    EXPECT_NEAR(found.losses[i], expected.losses[i], 1e-5 * std::abs(expected.losses[i])) << "at step " << i + 1;
+}
+
 TEST(Determinism, TwoRunsGiveTheSameBits) {
   for (const char* model : {"gpt_tiny", "resnet_tiny"}) {
     Job job = JobOf(model, 3);

@@ -12,30 +12,28 @@ namespace {
 
 class Application {
 public:
-  Application(nn::StepOp step, const SearchSpace &space, ArrayRef<uint32_t> choices, dist::MeshOp mesh)
-      : step(step), space(space), choices(choices), mesh(mesh), b(step.getContext()) {}
+  Application(nn::StepOp step, const StepDecisions &decisions, dist::MeshOp mesh)
+      : step(step), decisions(decisions), mesh(mesh), b(step.getContext()) {}
 
   void run() {
     Block &body = step.getBody().front();
+    for (auto [op, decided] : llvm::zip(body, decisions.ops))
+      if (decided.split)
+        ofOps[&op] = &decided;
     for (auto pair : llvm::make_early_inc_range(body.getOps<dist::AlikeOp>()))
       pair.erase();
     step->setAttr(dist::kMeshAttr, FlatSymbolRefAttr::get(mesh));
     // All at once: each change of a step's attributes writes a new list of them.
     SmallVector<DictionaryAttr> attributes;
-    for (BlockArgument argument : body.getArguments()) {
-      LayoutAttr layout = layouts[argument] = space.layoutOf(argument, choices);
+    for (auto [argument, layout] : llvm::zip(body.getArguments(), decisions.arguments)) {
+      layouts[argument] = layout;
       attributes.push_back(withLayout(step.getArgAttrDict(argument.getArgNumber()), layout));
     }
     step.setAllArgAttrs(attributes);
-    // Before reshards take the place of values.
-    for (Operation &op : body)
-      if (space.hasSplit(&op))
-        for (OpOperand &operand : op.getOpOperands())
-          layoutsOfUses[&op].push_back(space.layoutOfUse(operand, choices));
     Operation *loss = findLossOp(step);
     for (Operation &op : llvm::make_early_inc_range(body)) {
-      if (space.hasSplit(&op))
-        splitOp(&op);
+      if (const StepDecisions::OfOp *decided = ofOps.lookup(&op))
+        splitOp(&op, *decided);
       else if (op.hasTrait<OpTrait::IsTerminator>())
         writeResults(&op);
       // What was resharded for the forward pass is not kept for the backward pass.
@@ -71,18 +69,14 @@ private:
     return known;
   }
 
-  void splitOp(Operation *op) {
-    const passes::OpSplit &split = space.splitOf(op, choices);
-    SmallVector<LayoutAttr> chosen;
-    for (Value result : op->getResults())
-      chosen.push_back(space.layoutOf(result, choices));
+  void splitOp(Operation *op, const StepDecisions::OfOp &decided) {
+    const passes::OpLayouts &own = decided.split->layouts;
     b.setInsertionPoint(op);
-    for (auto [operand, found, want] :
-         llvm::zip(op->getOpOperands(), layoutsOfUses[op], split.layouts.operands))
+    for (auto [operand, found, want] : llvm::zip(op->getOpOperands(), decided.operands, own.operands))
       operand.set(inLayout(inLayout(operand.get(), found), want));
-    setLayouts(op, split.layouts.results);
+    setLayouts(op, own.results);
     b.setInsertionPointAfter(op);
-    for (auto [result, gives, wants] : llvm::zip(op->getResults(), split.layouts.results, chosen)) {
+    for (auto [result, gives, wants] : llvm::zip(op->getResults(), own.results, decided.results)) {
       layouts[result] = wants;
       if (gives == wants)
         continue;
@@ -112,18 +106,33 @@ private:
   }
 
   nn::StepOp step;
-  const SearchSpace &space;
-  ArrayRef<uint32_t> choices;
+  const StepDecisions &decisions;
   dist::MeshOp mesh;
   OpBuilder b;
   DenseMap<Value, LayoutAttr> layouts; // of values as later ops see them
-  DenseMap<Operation *, SmallVector<LayoutAttr>> layoutsOfUses; // in which ops find their operands
+  DenseMap<Operation *, const StepDecisions::OfOp *> ofOps;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> shared;
 };
 
 } // namespace
 
-void plan::applyLayouts(nn::StepOp step, const SearchSpace &space, ArrayRef<uint32_t> choices,
-                        dist::MeshOp mesh) {
-  Application(step, space, choices, mesh).run();
+StepDecisions plan::decisionsOf(nn::StepOp step, const SearchSpace &space, ArrayRef<uint32_t> choices) {
+  StepDecisions decisions;
+  for (BlockArgument argument : step.getBody().getArguments())
+    decisions.arguments.push_back(space.layoutOf(argument, choices));
+  for (Operation &op : step.getBody().front()) {
+    StepDecisions::OfOp &decided = decisions.ops.emplace_back();
+    if (!space.hasSplit(&op))
+      continue;
+    decided.split = &space.splitOf(&op, choices);
+    for (OpOperand &operand : op.getOpOperands())
+      decided.operands.push_back(space.layoutOfUse(operand, choices));
+    for (Value result : op.getResults())
+      decided.results.push_back(space.layoutOf(result, choices));
+  }
+  return decisions;
+}
+
+void plan::applyLayouts(nn::StepOp step, const StepDecisions &decisions, dist::MeshOp mesh) {
+  Application(step, decisions, mesh).run();
 }

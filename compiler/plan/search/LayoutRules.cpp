@@ -38,6 +38,23 @@ std::vector<MeshShape> plan::candidateMeshes(const ParallelSpec &spec, int64_t r
   return meshes;
 }
 
+static int64_t smallestPrimeOf(int64_t number) {
+  for (int64_t divisor = 2; divisor * divisor <= number; ++divisor)
+    if (number % divisor == 0)
+      return divisor;
+  return number;
+}
+
+std::optional<MeshShape> plan::threeAxisMesh(const ParallelSpec &spec, int64_t ranks, int64_t ranksPerNode) {
+  bool hasNodes = ranksPerNode < ranks && ranks % ranksPerNode == 0;
+  int64_t inner = smallestPrimeOf(hasNodes && ranksPerNode > 1 ? ranksPerNode : ranks);
+  int64_t outer = hasNodes && ranksPerNode > inner ? ranks / ranksPerNode : smallestPrimeOf(ranks / inner);
+  int64_t middle = ranks / inner / outer;
+  if (!spec.isSearched || middle < 2)
+    return std::nullopt;
+  return MeshShape{{kData.str(), kTensor.str(), "inner"}, {outer, middle, inner}};
+}
+
 MeshShape plan::randomMesh(int64_t ranks, uint64_t seed) {
   std::vector<MeshShape> meshes = {{{"x"}, {ranks}}};
   for (int64_t x = 2; x < ranks; ++x) {

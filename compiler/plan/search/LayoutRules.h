@@ -6,6 +6,7 @@
 #include "compiler/plan/search/LayoutRule.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct MeshShape {
 /// What --parallel leaves open: one shape for a list ("data=2,tensor=4"), for `auto` every way to write the ranks
 /// as a product of two axes. At least one axis, also for one rank.
 std::vector<MeshShape> candidateMeshes(const ParallelSpec &spec, int64_t ranks);
+
+/// For `auto`, a mesh of three axes, in which values can be split more ways than over two, and change between those of
+/// several factorizations: nodes first if there are several, the smallest prime factor last. None where the ranks have no
+/// three factors.
+std::optional<MeshShape> threeAxisMesh(const ParallelSpec &spec, int64_t ranks, int64_t ranksPerNode);
 
 /// One of the ways to write `ranks` as a product of one to three axes ("x", "y", "z").
 MeshShape randomMesh(int64_t ranks, uint64_t seed);

@@ -2,10 +2,13 @@
 
 #include "compiler/plan/search/LayoutSearch.h"
 #include "compiler/plan/search/ApplyLayouts.h"
+#include "compiler/plan/search/Candidates.h"
 #include "compiler/plan/search/Explain.h"
 #include "compiler/plan/search/Followers.h"
 #include "compiler/plan/search/SearchSpace.h"
 #include <chrono>
+#include <cmath>
+#include <list>
 #include <memory>
 
 using namespace mlir;
@@ -14,21 +17,23 @@ using namespace pdc::plan;
 
 static constexpr StringLiteral kMesh = "mesh";
 
-namespace {
+/// Entries of the tables of a problem on three axes, up to which it is searched: larger ones take seconds to fill.
+static constexpr double kMostEntriesOnThreeAxes = 60e3;
 
-/// What was found on one mesh.
-struct MeshPlan {
-  MeshShape shape;
-  dist::MeshOp mesh;
-  std::unique_ptr<MeshCosts> costs;
-  std::unique_ptr<SearchSpace> space;
-  Solution solution;
-};
+/// Where one axis of two gives a choice, one of three gives as many to the power of one and a half.
+static double entriesOnThreeAxes(const Problem &onTwo) {
+  double entries = 0;
+  for (const PairTable &table : onTwo.pairTables)
+    entries += std::pow(static_cast<double>(table.rows) * table.columns, 1.5);
+  return entries;
+}
+
+namespace {
 
 class LayoutSearch {
 public:
   LayoutSearch(ModuleOp module, const SearchRequest &request)
-      : module(module), request(request), rules(request.parallel, request.rules) {}
+      : module(module), request(request) {}
 
   FailureOr<SearchOutcome> run() {
     auto begin = std::chrono::steady_clock::now();
@@ -38,16 +43,23 @@ public:
     std::vector<MeshShape> meshes = request.method.meshSeed
                                         ? std::vector{randomMesh(request.ranks, *request.method.meshSeed)}
                                         : candidateMeshes(request.parallel, request.ranks);
-    if (failed(rules.check(deciding, meshes)))
+    if (!request.method.meshSeed)
+      threeAxes = threeAxisMesh(request.parallel, request.ranks, request.cluster.ranksPerNode());
+    // A rule that names the third axis asks for it.
+    if (threeAxes && llvm::any_of(request.rules, [&](const LayoutRule &rule) { return rule.axis == threeAxes->names.back(); })) {
+      meshes.push_back(*threeAxes);
+      threeAxes.reset();
+    }
+    if (failed(LayoutRules(request.parallel, request.rules).check(deciding, meshes)))
       return failure();
-    FailureOr<MeshPlan> best = findBestMesh(deciding, meshes);
+    FailureOr<Candidate> best = findBest(deciding, meshes);
     if (failed(best))
       return failure();
     outcome.decisions = explainDecisions(deciding, *best->space, best->solution);
     outcome.computeSeconds = best->space->computeSeconds(best->solution.choices);
     DecidedStep decided(deciding, *best->space, best->solution.choices);
-    applyLayouts(deciding, *best->space, best->solution.choices, best->mesh);
-    rules.fix(deciding);
+    applyLayouts(deciding, decisionsOf(deciding, *best->space, best->solution.choices), best->mesh);
+    best->rules->fix(deciding);
     for (nn::StepOp step : module.getOps<nn::StepOp>())
       if (step != deciding && failed(follow(step, decided, *best)))
         return failure();
@@ -68,18 +80,27 @@ private:
     return first;
   }
 
-  std::unique_ptr<SearchSpace> makeSpace(nn::StepOp step, MeshCosts &costs) {
-    rules.enter(step, costs.getMesh());
-    return std::make_unique<SearchSpace>(step, costs,
-                       [&](Value value, dist::LayoutAttr layout) { return rules.allows(value, layout); });
+  std::unique_ptr<SearchSpace> makeSpace(nn::StepOp step, Candidate &plan) {
+    plan.rules->enter(step, plan.mesh);
+    return std::make_unique<SearchSpace>(step, *plan.costs, [&](Value value, dist::LayoutAttr layout) {
+      return plan.rules->allows(value, layout);
+    });
   }
 
-  dist::MeshOp createMesh(const MeshShape &shape) {
+  /// The problem of a step on a mesh, within what `parallel` leaves open.
+  Candidate makeCandidate(nn::StepOp step, std::string name, const ParallelSpec &parallel, const MeshShape &shape) {
     OpBuilder b(module.getContext());
-    SmallVector<StringRef> names(shape.names.begin(), shape.names.end());
+    SmallVector<StringRef> axes(shape.names.begin(), shape.names.end());
     b.setInsertionPointToStart(module.getBody());
-    return dist::MeshOp::create(b, module.getLoc(), kMesh, b.getStrArrayAttr(names),
-                                b.getDenseI64ArrayAttr(shape.sizes));
+    Candidate made;
+    made.name = std::move(name);
+    made.shape = shape;
+    made.mesh = dist::MeshOp::create(b, module.getLoc(), kMesh, b.getStrArrayAttr(axes),
+                                     b.getDenseI64ArrayAttr(shape.sizes));
+    made.rules = std::make_unique<LayoutRules>(parallel, request.rules);
+    made.costs = std::make_unique<MeshCosts>(request.cluster, request.costs, made.mesh);
+    made.space = makeSpace(step, made);
+    return made;
   }
 
   /// The problem of a step on a mesh, solved.
@@ -99,91 +120,112 @@ private:
     return solution;
   }
 
-  FailureOr<MeshPlan> findBestMesh(nn::StepOp step, ArrayRef<MeshShape> meshes) {
-    std::optional<MeshPlan> best;
+  FailureOr<Candidate> findBest(nn::StepOp step, ArrayRef<MeshShape> meshes) {
     outcome.lowerBoundSeconds = std::numeric_limits<double>::infinity();
-    if (failed(searchMeshes(step, meshes, best)))
+    std::vector<Candidate> found;
+    if (failed(searchMeshes(step, meshes, found)))
       return failure();
-    if (best->solution.status == SolutionStatus::impossible)
+    sortCandidates(found);
+    const Solution &least = found.front().solution;
+    if (least.status == SolutionStatus::impossible)
       return step.emitError("no plan keeps what --parallel and --layout ask for"), failure();
-    if (best->solution.status == SolutionStatus::overMemory && !request.takesClosest)
-      return reportOverMemory(step, *best);
-    return std::move(*best);
+    if (least.status == SolutionStatus::overMemory && !request.takesClosest)
+      return reportOverMemory(step, found.front());
+    outcome.leastSeconds = least.seconds;
+    size_t chosen = 0;
+    if (least.status == SolutionStatus::found && request.parallel.isSearched && request.predict &&
+        mayPredict(step, request.ranks)) {
+      searchPresets(step, found);
+      chosen = chooseByPrediction(step, found, request, outcome.simulated);
+    }
+    for (size_t index = 0; index < found.size(); ++index)
+      if (index != chosen)
+        found[index].mesh.erase();
+    return std::move(found[chosen]);
   }
 
   /// Tries each mesh. Under a memory limit all are searched without it first, which takes a fraction of the time; then
   /// the best of them is searched for (BestOf.h).
-  LogicalResult searchMeshes(nn::StepOp step, ArrayRef<MeshShape> meshes, std::optional<MeshPlan> &best) {
+  LogicalResult searchMeshes(nn::StepOp step, ArrayRef<MeshShape> meshes, std::vector<Candidate> &found) {
     bool hasLimit = request.memoryLimitBytes.has_value() && meshes.size() > 1;
-    std::vector<MeshPlan> waiting;
-    for (const MeshShape &shape : meshes) {
-      MeshPlan tried;
-      tried.shape = shape;
-      tried.mesh = createMesh(shape);
-      tried.costs = std::make_unique<MeshCosts>(request.cluster, request.costs, tried.mesh);
-      tried.space = makeSpace(step, *tried.costs);
-      // A mesh that cannot keep the rules is no candidate; the last one tells why if none can.
-      bool isLast = &shape == &meshes.back() && !best && waiting.empty();
-      if (tried.space->getImpossible() && !isLast) {
-        tried.mesh.erase();
-        continue;
-      }
-      auto limit = hasLimit ? std::nullopt : request.memoryLimitBytes;
-      FailureOr<Solution> solution = solveStep(step, *tried.space, limit);
-      if (failed(solution))
+    auto limit = hasLimit ? std::nullopt : request.memoryLimitBytes;
+    for (const MeshShape &shape : meshes)
+      if (failed(searchMesh(step, shape, limit, &shape == &meshes.back() && found.empty(), found)))
         return failure();
-      tried.solution = std::move(*solution);
-      outcome.plansConsidered += tried.solution.statistics.plansConsidered;
-      if (hasLimit)
-        waiting.push_back(std::move(tried));
-      else
-        consider(best, std::move(tried));
+    if (threeAxes && llvm::all_of(found, [](const Candidate &candidate) {
+          return entriesOnThreeAxes(candidate.space->getProblem()) <= kMostEntriesOnThreeAxes;
+        }))
+      if (failed(searchMesh(step, *threeAxes, limit, false, found)))
+        return failure();
+    if (!hasLimit) {
+      for (const Candidate &candidate : found)
+        noteBound(candidate.solution);
+      return success();
     }
     std::vector<OpenProblem> open;
-    for (MeshPlan &tried : waiting) {
+    for (Candidate &tried : found) {
       tried.space->getProblem().memoryLimitBytes = request.memoryLimitBytes;
       open.push_back({&tried.space->getProblem(), std::move(tried.solution)});
     }
-    if (hasLimit)
-      request.method.solveBestOf(open);
-    for (auto [tried, solved] : llvm::zip(waiting, open)) {
+    request.method.solveBestOf(open);
+    for (auto [tried, solved] : llvm::zip(found, open)) {
       if (std::string error = verifySolution(*solved.problem, solved.solution); !error.empty())
         return step.emitError("the search found a plan that is none: ") << error;
       tried.solution = std::move(solved.solution);
-      consider(best, std::move(tried));
+      noteBound(tried.solution);
     }
     return success();
   }
 
-  void consider(std::optional<MeshPlan> &best, MeshPlan tried) {
-    const Solution &solution = tried.solution;
-    if (solution.status == SolutionStatus::found)
-      outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, solution.lowerBoundSeconds);
-    auto rank = [](const Solution &s) {
-      // What fits before what does not; then time, or for what does not fit memory.
-      return std::make_pair(static_cast<int>(s.status),
-                            s.status == SolutionStatus::found ? s.seconds : static_cast<double>(s.bytes));
-    };
-    if (best && !(rank(solution) < rank(best->solution)))
-      return tried.mesh.erase();
-    if (best)
-      best->mesh.erase();
-    best = std::move(tried);
+  /// A mesh that cannot keep the rules is no candidate; the last one tells why if none can.
+  LogicalResult searchMesh(nn::StepOp step, const MeshShape &shape, std::optional<int64_t> limit, bool isLast,
+                           std::vector<Candidate> &found) {
+    Candidate tried = makeCandidate(step, describeMesh(shape), request.parallel, shape);
+    if (tried.space->getImpossible() && !isLast)
+      return tried.mesh.erase(), success();
+    FailureOr<Solution> solution = solveStep(step, *tried.space, limit);
+    if (failed(solution))
+      return failure();
+    tried.solution = std::move(*solution);
+    outcome.plansConsidered += tried.solution.statistics.plansConsidered;
+    found.push_back(std::move(tried));
+    return success();
   }
 
-  LogicalResult reportOverMemory(nn::StepOp step, const MeshPlan &closest) {
+  void noteBound(const Solution &solution) {
+    if (solution.status == SolutionStatus::found)
+      outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, solution.lowerBoundSeconds);
+  }
+
+  /// The best plan of each preset, beside those of meshes: where costs and predictions differ, one of them may be faster.
+  void searchPresets(nn::StepOp step, std::vector<Candidate> &found) {
+    for (StringRef preset : {"data", "zero1", "zero2", "zero3", "tensor"}) {
+      const ParallelSpec &parallel = presets.emplace_back(llvm::cantFail(parseParallelSpec(preset, request.ranks)));
+      Candidate tried = makeCandidate(step, preset.str(), parallel, candidateMeshes(parallel, request.ranks).front());
+      ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+      FailureOr<Solution> solution = solveStep(step, *tried.space, request.memoryLimitBytes);
+      if (failed(solution) || solution->status != SolutionStatus::found) {
+        tried.mesh.erase();
+        continue;
+      }
+      tried.solution = std::move(*solution);
+      found.push_back(std::move(tried));
+    }
+    sortCandidates(found);
+  }
+
+  LogicalResult reportOverMemory(nn::StepOp step, const Candidate &closest) {
     InFlightDiagnostic error = step.emitError("no plan fits into ")
                                << *request.memoryLimitBytes
                                << " bytes a rank: the one that needs least needs " << closest.solution.bytes
-                               << ", " << closest.solution.bytes - *request.memoryLimitBytes << " more (mesh";
-    for (auto [name, size] : llvm::zip(closest.shape.names, closest.shape.sizes))
-      error << " " << name << "=" << size;
+                               << ", " << closest.solution.bytes - *request.memoryLimitBytes << " more ("
+                               << describeMesh(closest.shape);
     return error << "); use more ranks, a smaller batch or a larger --memory-limit";
   }
 
   /// Plans another step on the chosen mesh: what the decided one has too is as there.
-  LogicalResult follow(nn::StepOp step, const DecidedStep &decided, MeshPlan &best) {
-    std::unique_ptr<SearchSpace> space = makeSpace(step, *best.costs);
+  LogicalResult follow(nn::StepOp step, const DecidedStep &decided, Candidate &best) {
+    std::unique_ptr<SearchSpace> space = makeSpace(step, best);
     if (!request.method.meshSeed && !space->getImpossible())
       decided.decide(step, *space);
     FailureOr<Solution> solution = solveStep(step, *space, request.memoryLimitBytes);
@@ -191,26 +233,26 @@ private:
       return failure();
     if (solution->status == SolutionStatus::impossible)
       return step.emitError("no plan keeps the layouts of parameters, states and inputs in training");
-    applyLayouts(step, *space, solution->choices, best.mesh);
+    applyLayouts(step, decisionsOf(step, *space, solution->choices), best.mesh);
     return success();
   }
 
-  void finish(const MeshPlan &best) {
+  void finish(const Candidate &best) {
     outcome.meshAxes = best.shape.names;
     outcome.meshSizes = best.shape.sizes;
     outcome.stepSeconds = best.solution.seconds;
     outcome.bytes = best.solution.bytes;
-    outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, best.solution.seconds);
-    outcome.gap = best.solution.seconds > 0
-                      ? (best.solution.seconds - outcome.lowerBoundSeconds) / best.solution.seconds
-                      : 0;
+    outcome.lowerBoundSeconds = std::min(outcome.lowerBoundSeconds, outcome.leastSeconds);
+    outcome.gap =
+        outcome.leastSeconds > 0 ? (outcome.leastSeconds - outcome.lowerBoundSeconds) / outcome.leastSeconds : 0;
     outcome.solver = request.method.name;
     outcome.parallel = describeParallelism(findDecidingStep(), request.parallel, request.ranks);
   }
 
   ModuleOp module;
   const SearchRequest &request;
-  LayoutRules rules;
+  std::optional<MeshShape> threeAxes; // to be tried where that is cheap
+  std::list<ParallelSpec> presets;    // that rules refer to
   SearchOutcome outcome;
 };
 

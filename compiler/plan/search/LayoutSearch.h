@@ -21,6 +21,11 @@ struct SearchRequest {
   std::optional<int64_t> memoryLimitBytes; // per rank, for what the search counts
   bool takesClosest = false; // where nothing fits into memory: the plan that needs least, instead of an error
   SearchMethod method;
+  /// What the first step of a module takes as a finished program, which may use the module up; fails where it cannot be
+  /// made. Where it is given and --parallel leaves the mesh open, it chooses among the plans that cost least: costs know
+  /// nothing of fusion, caches, overlap, and of ranks that wait for each other.
+  std::function<mlir::FailureOr<StepPrediction>(mlir::ModuleOp planned)> predict;
+  int64_t arenaLimitBytes = 0; // that a predicted program may use; 0: any
 };
 
 /// Chooses a mesh and the layout of every value of every step, and writes them into the module: `partition` can

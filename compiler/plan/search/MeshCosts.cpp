@@ -1,6 +1,7 @@
 //===- MeshCosts.cpp - times on one mesh of a cluster ---------------------===//
 
 #include "compiler/plan/search/MeshCosts.h"
+#include "compiler/codegen/ScalarOperations.h"
 #include "compiler/plan/problem/Problem.h"
 #include "dialects/nn/IR/NN.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -83,9 +84,15 @@ static double shareOf(Operation *op, const passes::OpSplit &split, dist::MeshOp 
   return share;
 }
 
-/// Ops that become views, or are computed where their results are used.
-static bool isFree(Operation *op) {
-  return op->getNumOperands() == 0 || isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp>(op);
+SmallVector<double> MeshCosts::opSeconds(Operation *op, const OpTraffic &traffic, ArrayRef<passes::OpSplit> splits) {
+  auto costed = dyn_cast<nn::CostOpInterface>(op);
+  if (!costed || isFreeOp(op))
+    return SmallVector<double>(splits.size(), 0);
+  bool isGenerated = !isa<nn::LibraryOpInterface>(op);
+  double operations = isGenerated ? codegen::countScalarOperations(op) : costed.getCost().flops;
+  return llvm::map_to_vector(splits, [&](const passes::OpSplit &split) {
+    return operationSeconds(op, traffic, split, operations);
+  });
 }
 
 double MeshCosts::workSeconds(const cost::OpWork &work) const {
@@ -95,36 +102,39 @@ double MeshCosts::workSeconds(const cost::OpWork &work) const {
   return seconds;
 }
 
-double MeshCosts::opSeconds(Operation *op, const passes::OpSplit &split) {
-  auto costed = dyn_cast<nn::CostOpInterface>(op);
-  if (!costed || isFree(op))
-    return 0;
-  nn::OpCost whole = costed.getCost();
-  auto ratio = [&](auto values, ArrayRef<LayoutAttr> layouts) {
+double MeshCosts::operationSeconds(Operation *op, const OpTraffic &traffic, const passes::OpSplit &split,
+                                   double operations) {
+  nn::OpCost whole = cast<nn::CostOpInterface>(op).getCost();
+  /// Bytes of the values that are moved, on one rank and on a single device.
+  auto moved = [&](auto values, ArrayRef<LayoutAttr> layouts, ArrayRef<bool> moves) {
     double local = 0, global = 0;
-    for (auto [value, layout] : llvm::zip(values, layouts)) {
+    for (auto [value, layout, isMoved] : llvm::zip(values, layouts, moves)) {
       auto type = cast<RankedTensorType>(value.getType());
-      local += static_cast<double>(localBytes(type, layout));
+      local += isMoved ? static_cast<double>(localBytes(type, layout)) : 0;
       global += static_cast<double>(type.getNumElements() * elementBytes(type));
     }
-    return global == 0 ? 1 : local / global;
+    return std::pair(local, global);
   };
+  auto [read, allRead] = moved(op->getOperands(), split.layouts.operands, traffic.reads);
+  auto [written, allWritten] = moved(op->getResults(), split.layouts.results, traffic.writes);
   cost::OpWork work;
   work.opClass = classOf(op);
   work.precision = precisionOf(op);
-  work.flops = whole.flops * shareOf(op, split, mesh);
-  work.bytesWritten = whole.bytesWritten * ratio(op->getResults(), split.layouts.results);
-  // Elementwise ops are fused with those that make their operands.
-  if (work.opClass != OpClass::Elementwise)
-    work.bytesRead = whole.bytesRead * ratio(op->getOperands(), split.layouts.operands);
-  // Each reduction between parts ends a pass over the operands.
-  double passes = static_cast<double>(split.reductions.size());
+  work.flops = operations * shareOf(op, split, mesh);
+  // An op may read less than its operands: rows of a table.
+  work.bytesRead = allRead > 0 ? whole.bytesRead * read / allRead : 0;
+  work.bytesWritten = allWritten > 0 ? whole.bytesWritten * written / allWritten : 0;
+  work.bytesFetched = work.bytesWritten;
+  work.workingSetBytes = workingSetBytes;
+  work.isLaunched = !traffic.launches;
   if (split.reductions.empty())
     return workSeconds(work);
+  // Each reduction between parts ends a pass over the operands.
   cost::OpWork pass;
   pass.opClass = OpClass::Reduction;
-  pass.bytesRead = whole.bytesRead * ratio(op->getOperands(), split.layouts.operands);
-  return workSeconds(work) + passes * workSeconds(pass);
+  for (auto [operand, layout] : llvm::zip(op->getOperands(), split.layouts.operands))
+    pass.bytesRead += static_cast<double>(localBytes(cast<RankedTensorType>(operand.getType()), layout));
+  return workSeconds(work) + static_cast<double>(split.reductions.size()) * workSeconds(pass);
 }
 
 SmallVector<bool> MeshCosts::mayTake(Operation *op, ArrayRef<passes::OpSplit> splits) {
@@ -195,7 +205,8 @@ const MeshCosts::Way &MeshCosts::wayOf(ArrayRef<int64_t> shape, LayoutAttr from,
   return entry->second;
 }
 
-double MeshCosts::computeReshard(RankedTensorType type, LayoutAttr from, LayoutAttr to) {
+double MeshCosts::computeReshard(RankedTensorType type, LayoutAttr from, LayoutAttr to,
+                                 llvm::function_ref<double(const Message &)> secondsOf) {
   const Way &steps = wayOf(type.getShape(), from, to);
   if (!steps)
     return forbidden;
@@ -203,7 +214,7 @@ double MeshCosts::computeReshard(RankedTensorType type, LayoutAttr from, LayoutA
   LayoutAttr layout = from;
   for (const passes::ReshardStep &step : *steps) {
     if (std::optional<Message> message = messageOf(type, layout, step))
-      seconds += messageSeconds(*message);
+      seconds += secondsOf(*message);
     layout = step.result;
   }
   return seconds;
@@ -237,6 +248,17 @@ double MeshCosts::reshardSeconds(RankedTensorType type, LayoutAttr from, LayoutA
   auto [entry, inserted] =
       reshards.try_emplace(std::make_tuple(Type(type), Attribute(from), Attribute(to)), 0);
   if (inserted)
-    entry->second = computeReshard(type, from, to);
+    entry->second = computeReshard(type, from, to, [&](const Message &message) { return messageSeconds(message); });
   return entry->second;
+}
+
+double MeshCosts::gradientReshardSeconds(RankedTensorType type, LayoutAttr from, LayoutAttr to) {
+  if (from == to)
+    return 0;
+  return computeReshard(type, from, to, [&](const Message &message) {
+    auto bytes = static_cast<double>(message.bytes);
+    if (message.collective != cost::Collective::AllReduce || bytes >= bucketBytes)
+      return messageSeconds(message);
+    return bytes / bucketBytes * model.collectiveSeconds(message.collective, bucketBytes, shapeOf(message.axes));
+  });
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/cost/CostModel.h"
 #include "compiler/cost/GroupShape.h"
+#include "compiler/plan/search/KernelTraffic.h"
 #include "passes/layouts/OpSplits.h"
 #include "passes/layouts/Reshard.h"
 #include "llvm/ADT/DenseMap.h"
@@ -26,8 +27,11 @@ public:
   dist::MeshOp getMesh() const { return mesh; }
   int64_t getRanks() const { return ranks; }
 
-  /// The local part of an op under a split.
-  double opSeconds(mlir::Operation *op, const passes::OpSplit &split);
+  /// What a rank's step works on, of which caches hold a part (OpWork::workingSetBytes); 0 until it is known.
+  void setWorkingSetBytes(double bytes) { workingSetBytes = bytes; }
+  /// The local part of an op under each split, as a part of its kernel.
+  llvm::SmallVector<double> opSeconds(mlir::Operation *op, const OpTraffic &traffic,
+                                      llvm::ArrayRef<passes::OpSplit> splits);
   /// In which the runtime fills a rank's part of an input.
   double inputSeconds(mlir::RankedTensorType type, dist::LayoutAttr layout);
   /// Whether a split may be taken: under a cost model that does not count work, those of matrix products and
@@ -37,6 +41,10 @@ public:
   double splitCommunicationSeconds(const passes::OpSplit &split);
   /// From one layout to another; `forbidden` where there is no way.
   double reshardSeconds(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
+  /// Likewise of a gradient, whose all_reduce is its share of that of a bucket.
+  double gradientReshardSeconds(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
+  /// Bytes that gradients' all_reduces move together; 0: each is one of its own.
+  void setBucketBytes(double bytes) { bucketBytes = bytes; }
   /// What ranks along axes send each other; bytes as cost::LinkCosts::seconds counts them.
   struct Message {
     cost::Collective collective;
@@ -54,7 +62,10 @@ private:
   int64_t localElements(llvm::ArrayRef<int64_t> shape, dist::LayoutAttr layout) const;
   double workSeconds(const cost::OpWork &work) const;
   const cost::GroupShape &shapeOf(mlir::ArrayAttr axes);
-  double computeReshard(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to);
+  double operationSeconds(mlir::Operation *op, const OpTraffic &traffic, const passes::OpSplit &split,
+                          double operations);
+  double computeReshard(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to,
+                        llvm::function_ref<double(const Message &)> secondsOf);
 
   /// The steps of a reshard, or nothing where there is no way.
   using Way = std::optional<llvm::SmallVector<passes::ReshardStep>>;
@@ -65,6 +76,7 @@ private:
   dist::MeshOp mesh;
   MeshPlace place;
   int64_t ranks;
+  double workingSetBytes = 0, bucketBytes = 0;
   llvm::DenseMap<mlir::ArrayAttr, cost::GroupShape> shapes;
   llvm::DenseMap<std::tuple<mlir::Type, mlir::Attribute, mlir::Attribute>, double> reshards;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, std::map<llvm::SmallVector<int64_t, 4>, Way>>

@@ -10,9 +10,13 @@ using namespace pdc::plan;
 using dist::LayoutAttr;
 using passes::OpSplit;
 
+/// As gradients are mostly reduced: the default of --bucket-bytes.
+static constexpr double kBucketBytes = 25e6;
+
 SearchSpace::SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter)
-    : step(step), costs(costs), classes(step) {
+    : step(step), costs(costs), classes(step), traffic(step) {
   lastForward = findLossOp(step);
+  measureStep();
   findSums();
   enumerateOps();
   enumerateDomains(filter);
@@ -35,6 +39,11 @@ size_t SearchSpace::signatureOf(Operation *op) {
     key.push_back(type.getAsOpaquePointer());
   bool isSum = sums.contains(op);
   key.push_back(isSum ? op->getContext() : nullptr);
+  // Costs count what the op moves as a part of its kernel.
+  uintptr_t moves = traffic.of(op).launches;
+  for (bool isMoved : llvm::concat<const bool>(traffic.of(op).reads, traffic.of(op).writes))
+    moves = moves * 2 + isMoved;
+  key.push_back(reinterpret_cast<const void *>(moves));
   auto [entry, inserted] = signatures.try_emplace(std::move(key), splitsOfSignature.size());
   if (inserted) {
     auto splits = std::make_unique<Splits>(passes::enumerateSplits(op, costs.getMesh()));
@@ -46,6 +55,23 @@ size_t SearchSpace::signatureOf(Operation *op) {
     splitsOfSignature.push_back(std::move(splits));
   }
   return entry->second;
+}
+
+/// What ranks share of the whole step: its bytes between the passes, which say from which memory values come, and those of
+/// the gradients, which are reduced in buckets.
+void SearchSpace::measureStep() {
+  double resident = 0, reduced = 0;
+  auto bytesOf = [](Value value, int64_t elementBytes) {
+    return static_cast<double>(cast<RankedTensorType>(value.getType()).getNumElements() * elementBytes);
+  };
+  for (size_t index = 0; index < classes.size(); ++index)
+    for (Value value : classes.members(index))
+      resident += bytesOf(value, residentElementBytes(value));
+  for (auto pair : step.getBody().getOps<dist::AlikeOp>())
+    if (isa<BlockArgument>(pair.getValue()) && gradients.insert(pair.getOther()).second)
+      reduced += bytesOf(pair.getOther(), sizeof(float));
+  costs.setWorkingSetBytes(resident / static_cast<double>(costs.getRanks()));
+  costs.setBucketBytes(std::min(reduced, kBucketBytes));
 }
 
 /// Additions of what other ops can leave partial, and nothing else uses.
@@ -309,15 +335,19 @@ uint32_t SearchSpace::operandTable(const OpNode &op, unsigned operand, Value val
 
 uint32_t SearchSpace::resultTable(const OpNode &op, unsigned result, Value value) {
   const Domain &domain = *domains[classes.classOf(value)];
+  bool isGradient = gradients.contains(value);
   auto [entry, inserted] =
-      tableKeys.try_emplace({op.signature, result, 1, reinterpret_cast<uint64_t>(&domain)}, 0);
+      tableKeys.try_emplace({op.signature, result, isGradient ? 4u : 1u, reinterpret_cast<uint64_t>(&domain)}, 0);
   if (!inserted)
     return entry->second;
   auto type = cast<RankedTensorType>(value.getType());
   PairTable table{static_cast<uint32_t>(op.splits->size()), static_cast<uint32_t>(domain.size()), {}, {}};
   for (const OpSplit &split : *op.splits)
-    for (LayoutAttr to : domain)
-      table.seconds.push_back(costs.reshardSeconds(type, split.layouts.results[result], to));
+    for (LayoutAttr to : domain) {
+      LayoutAttr from = split.layouts.results[result];
+      table.seconds.push_back(isGradient ? costs.gradientReshardSeconds(type, from, to)
+                                         : costs.reshardSeconds(type, from, to));
+    }
   return entry->second = internPair(std::move(table));
 }
 
@@ -330,9 +360,10 @@ void SearchSpace::addOp(Operation *op) {
   auto [entry, inserted] = tableKeys.try_emplace({opNode.signature, 0, 2, 0}, 0);
   if (inserted) {
     UnaryTable table;
-    for (auto [split, seconds, may] :
-         llvm::zip(*opNode.splits, communication[opNode.signature], costs.mayTake(op, *opNode.splits)))
-      table.seconds.push_back(may ? costs.opSeconds(op, split) + seconds : forbidden);
+    for (auto [seconds, communicating, may] :
+         llvm::zip(costs.opSeconds(op, traffic.of(op), *opNode.splits), communication[opNode.signature],
+                   costs.mayTake(op, *opNode.splits)))
+      table.seconds.push_back(may ? seconds + communicating : forbidden);
     entry->second = internUnary(std::move(table));
   }
   Node node;

@@ -83,6 +83,7 @@ private:
   };
 
   void enumerateOps();
+  void measureStep();
   void findSums();
   void findSharedUses();
   void enumerateDomains(LayoutFilter filter);
@@ -104,6 +105,8 @@ private:
   nn::StepOp step;
   MeshCosts &costs;
   LayoutClasses classes;
+  KernelTraffic traffic;
+  llvm::DenseSet<mlir::Value> gradients; // of parameters
   Problem problem;
   std::vector<mlir::Operation *> edgeOwners; // per edge, the op that needs the reshard
   mlir::Value impossible;

@@ -10,30 +10,30 @@
 // RUN: pdc %s --batch=4 --ranks=8 --cluster=dgx_h100:nodes=1 --precision=bf16 --parallel=tensor --to=partitioned \
 // RUN:   | FileCheck %s --check-prefix=TENSOR
 
-// PLAN: nn.step "train" @train(%embedding.weight: tensor<51200x1024xf32> {dist.layout = #dist.layout<{{\[\["data", "tensor"\], \[\]\]}}>
-// PLAN: nn.embedding {{.*}}sum = ["data", "tensor"]
-// PLAN-COUNT-3: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \["data", "tensor"\]\]}}>]}
-// PLAN: nn.softmax {{.*}}#dist.layout<{{\[\[\], \["data", "tensor"\], \[\], \[\]\]}}>]
-// PLAN: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \[\]\]}}, sum = ["data", "tensor"]>]}
-// PLAN: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \["data", "tensor"\]\]}}>]}
-// PLAN: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \[\]\]}}, sum = ["data", "tensor"]>]}
+// PLAN: nn.step "train" @train(%embedding.weight: tensor<51200x1024xf32> {dist.layout = #dist.layout<{{\[\["data"\], \[\]\]}}>
+// PLAN: nn.embedding {{.*}}sum = ["data"]
+// PLAN-COUNT-3: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \["data"\]\]}}>]}
+// PLAN: nn.softmax {{.*}}#dist.layout<{{\[\[\], \["data"\], \[\], \[\]\]}}>]
+// PLAN: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \[\]\]}}, sum = ["data"]>]}
+// PLAN: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \["data"\]\]}}>]}
+// PLAN: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\], \[\]\]}}, sum = ["data"]>]}
 // The gradients of what query, key and value read are added before they are summed up.
 // PLAN: nn.layer_norm_grad
-// PLAN: nn.add {{.*}}sum = ["data", "tensor"]
+// PLAN: nn.add {{.*}}sum = ["data"]
 // PLAN-NEXT: nn.linear
 // PLAN-NEXT: nn.linear_grad_weight
-// PLAN-NEXT: nn.add {{.*}}sum = ["data", "tensor"]
+// PLAN-NEXT: nn.add {{.*}}sum = ["data"]
 // PLAN-NEXT: dist.reshard
 // PLAN: nn.step "gradient"
 
 // The embedding; two a block.
 // SUMS: nn.step "train"
-// SUMS: dist.all_reduce sum over @mesh ["data", "tensor"]{{.*}} : tensor<1x512x1024xf32>
-// SUMS-COUNT-4: dist.all_reduce sum over @mesh ["data", "tensor"]{{.*}} : tensor<1x512x1024xbf16>
+// SUMS: dist.all_reduce sum over @mesh ["data"]{{.*}} : tensor<1x512x1024xf32>
+// SUMS-COUNT-4: dist.all_reduce sum over @mesh ["data"]{{.*}} : tensor<1x512x1024xbf16>
 // SUMS-NOT: dist.all_reduce {{.*}} tensor<1x512x1024
 // SUMS: nn.cross_entropy_rows_grad
 // The gradient of the last layer_norm's result, and two a block.
-// SUMS-COUNT-5: dist.all_reduce sum over @mesh ["data", "tensor"]{{.*}} : tensor<1x512x1024xbf16>
+// SUMS-COUNT-5: dist.all_reduce sum over @mesh ["data"]{{.*}} : tensor<1x512x1024xbf16>
 // SUMS-NOT: dist.{{all_reduce|all_gather|reduce_scatter|all_to_all}}
 // SUMS: nn.step "gradient"
 

@@ -4,13 +4,13 @@
 
 // CHECK: nn.step "train" @train(
 // CHECK-SAME: %conv13.weight: tensor<512x512x3x3xf32> {dist.layout = #dist.layout<{{\[\[\], \[\], \[\], \[\]\]}}>
-// CHECK-SAME: %fc1.weight: tensor<25088x4096xf32> {dist.layout = #dist.layout<{{\[\["data", "tensor"\], \[\]\]}}>
-// CHECK-SAME: %fc2.weight: tensor<4096x4096xf32> {dist.layout = #dist.layout<{{\[\["tensor"\], \["data"\]\]}}>
-// CHECK-SAME: %fc3.weight: tensor<4096x1000xf32> {dist.layout = #dist.layout<{{\[\["data", "tensor"\], \[\]\]}}>
-// CHECK-COUNT-13: nn.conv2d {{.*}}#dist.layout<{{\[\["data", "tensor"\], \[\], \[\], \[\]\]}}>
-// CHECK: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\]\]}}, sum = ["data", "tensor"]>
-// CHECK: nn.linear {{.*}}#dist.layout<{{\[\[\], \["data"\]\]}}, sum = ["tensor"]>
-// CHECK: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\]\]}}, sum = ["data", "tensor"]>
+// CHECK-SAME: %fc1.weight: tensor<25088x4096xf32> {dist.layout = #dist.layout<{{\[\["data"\], \[\]\]}}>
+// CHECK-SAME: %fc2.weight: tensor<4096x4096xf32> {dist.layout = #dist.layout<{{\[\["data"\], \[\]\]}}>
+// CHECK-SAME: %fc3.weight: tensor<4096x1000xf32> {dist.layout = #dist.layout<{{\[\["data"\], \[\]\]}}>
+// CHECK-COUNT-13: nn.conv2d {{.*}}#dist.layout<{{\[\["data"\], \[\], \[\], \[\]\]}}>
+// CHECK: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\]\]}}, sum = ["data"]>
+// CHECK: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\]\]}}, sum = ["data"]>
+// CHECK: nn.linear {{.*}}#dist.layout<{{\[\[\], \[\]\]}}, sum = ["data"]>
 // Gradients of filters are summed over all samples; those of the matrices stay where they are made.
-// CHECK-COUNT-13: nn.conv2d_grad_weight {{.*}}sum = ["data", "tensor"]
+// CHECK-COUNT-13: nn.conv2d_grad_weight {{.*}}sum = ["data"]
 // CHECK: nn.step "gradient"
