@@ -50,8 +50,8 @@ struct ReportInput {
   cost::KernelOperations kernelOperations;
   int64_t microBatches = 1;
   std::string schedule = "none";
-  std::vector<int64_t> stageRanks;       // how many each stage has; empty: one stage of all
-  std::vector<StageMesh> stageMeshes{};  // where they are not alike
+  std::vector<int64_t> stageRanks{};     // how many each stage has; empty: one stage of all
+  std::vector<StageMesh> stageMeshes{};   // where they are not alike
 };
 
 llvm::json::Object buildReport(const ReportInput &input);
