@@ -24,7 +24,7 @@ out=$TEST_TMPDIR/mlp
 expect "the batch of model @mlp is not bound: give --batch=N" "$model" -o "$out"
 expect "has a batch of 1 for 2 ranks" "$model" -o "$out" --batch=1 --ranks=2 --parallel=data
 expect "more than --memory-limit=1048576" "$model" -o "$out" --batch=8 --memory-limit=1mb
-expect "--parallel=pipedream is not supported yet" "$model" -o "$out" --batch=8 --ranks=2 --parallel=pipedream
+expect "there is no schedule 'round-robin'" "$model" -o "$out" --batch=8 --ranks=2 --parallel=pipeline=2 --schedule=round-robin
 expect "names the dimension 'head', which the model does not have" "$model" -o "$out" --batch=8 --ranks=2 --layout=head:data
 expect "dimension 'in' is given twice" "$model" -o "$out" --batch=8 --ranks=2 --layout=in:data,in:tensor
 expect "(pdc place --help lists the options)" place
