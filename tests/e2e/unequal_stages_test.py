@@ -28,10 +28,10 @@ class UnequalStages(EndToEndTest):
         return self.executable("gpt_tiny", 4, BATCH, *STAGES)
 
     def test_training_resumes_from_checkpoints_of_the_whole_model(self):
-        self.train(self.one_rank(), 1, 4, "--log=one", "--checkpoint=one", "--every=4")
-        self.train(self.stages(), 4, 2, "--checkpoint=many", "--every=2")
-        self.train(self.stages(), 4, 4, "--checkpoint=many", "--every=2", "--resume", "--log=many")
-        for one, many in zip(losses(self.path("one"))[2:], losses(self.path("many")), strict=True):
+        self.train(self.one_rank(), 1, 4, "--log=one.jsonl", "--checkpoint=one", "--every=4")
+        self.train(self.stages(), 4, 2, "--checkpoint=many", "--every=2", "--log=many.jsonl")
+        self.train(self.stages(), 4, 4, "--checkpoint=many", "--every=2", "--resume", "--log=many.jsonl")
+        for one, many in zip(losses(self.path("one.jsonl")), losses(self.path("many.jsonl")), strict=True):
             self.assertAlmostEqual(many, one, delta=1e-5 * one)
         # A table of two stages is there once, all of it.
         for file in ("model.safetensors", "optimizer.safetensors"):
