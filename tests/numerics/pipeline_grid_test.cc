@@ -28,13 +28,11 @@ constexpr double kTolerance = 1e-5;
 struct Cell {
   std::string schedule;
   int stages, data, tensor, micro_batches;
-  std::string recompute;
 };
 
 std::string NameOf(const Cell& c) {
-  std::string name = c.schedule + ", " + std::to_string(c.stages) + " stages, data " + std::to_string(c.data) + ", tensor " +
+  return c.schedule + ", " + std::to_string(c.stages) + " stages, data " + std::to_string(c.data) + ", tensor " +
                      std::to_string(c.tensor) + ", " + std::to_string(c.micro_batches) + " micro-batches";
-  return c.recompute.empty() ? name : name + ", recompute " + c.recompute;
 }
 
 // A table that is embedding and head, residual blocks with dropout, masked labels.
@@ -106,7 +104,7 @@ std::vector<Cell> Grid() {
       for (int data : {1, 2, 3})
         for (int tensor : {1, 2}) {
           if (schedule == std::string("bidirectional") && stages % 2 != 0) continue;
-          cells.push_back({schedule, stages, data, tensor, MicroBatches(schedule, stages, cells.size()), ""});
+          cells.push_back({schedule, stages, data, tensor, MicroBatches(schedule, stages, cells.size())});
         }
   return cells;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/numerics/harness.h"
+#include "tests/numerics/staged_jobs.h"
 
 namespace pdc::numerics {
 namespace {
@@ -30,58 +31,18 @@ std::string NameOf(const Case& c) {
   return name;
 }
 
-// Seven samples are uneven micro-batches for every number but one and seven.
+std::string ParallelOf(const Case& c) {
+  return "data=" + std::to_string(c.data) + ",tensor=" + std::to_string(c.tensor) + ",pipeline=" +
+         std::to_string(c.stages) + ",zero=" + std::to_string(c.zero);
+}
+
 Job JobOf(const Case& c) {
-  using Kind = Field::Kind;
-  Job job;
-  job.model = "models/" + c.model + ".mlir";
-  job.ranks = c.ranks();
-  job.steps = 5;
-  job.gradients = true;
-  job.parallel = "data=" + std::to_string(c.data) + ",tensor=" + std::to_string(c.tensor) +
-                 ",pipeline=" + std::to_string(c.stages) + ",zero=" + std::to_string(c.zero);
+  Job job = StagedJob(c.model, c.ranks(), ParallelOf(c), c.micro_batches, c.schedule);
   job.options.precision = c.precision;
-  job.options.optimizer = "adamw";
-  job.options.microBatches = c.micro_batches;
-  job.options.kernelOptimization = 1;
-  job.options.schedule = c.schedule;
-  if (c.model == "gpt_tiny") {
-    job.batch = 7;
-    job.fields = {{"tokens", {Kind::kIds, 256}}, {"labels", {Kind::kIds, 256, 0.5}}};
-  } else {
-    job.batch = 13;
-    job.fields = {{"label", {Kind::kIds, 10}}};
-    job.options.optimizer = "momentum";
-    job.learning_rate = 0.02;
-  }
   return job;
 }
 
 // bf16 has 8 bits, and parts of a sum over the batch are rounded to them before they are added up.
-void ExpectSame(const Result& expected, const Result& found, const std::string& precision = "f32") {
-  const double loss = precision == "f32" ? 1e-5 : 3e-3, relative = precision == "f32" ? 1e-4 : 0.1;
-  ASSERT_EQ(expected.error, "");
-  ASSERT_EQ(found.error, "");
-  ASSERT_EQ(found.losses.size(), expected.losses.size());
-  for (const std::vector<double>& losses : found.losses_of_ranks)
-    for (size_t i = 0; i < losses.size(); ++i)
-      EXPECT_NEAR(losses[i], expected.losses[i], loss * std::abs(expected.losses[i])) << "at step " << i + 1;
-  double largest = 0;
-  for (const auto& [name, gradient] : expected.gradients[0])
-    for (double value : gradient) largest = std::max(largest, std::abs(value));
-  for (const auto& [name, gradient] : expected.gradients[0]) {
-    const auto other = found.gradients[0].find(name);
-    ASSERT_NE(other, found.gradients[0].end()) << name;
-    if (other->second.size() != gradient.size()) continue;  // a part of it: tensor parallelism
-    double own = 0, difference = 0;
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      own = std::max(own, std::abs(gradient[i]));
-      difference = std::max(difference, std::abs(gradient[i] - other->second[i]));
-    }
-    EXPECT_LT(difference, relative * std::max(own, 0.01 * largest)) << name;
-  }
-}
-
 class Pipelines : public testing::TestWithParam<Case> {};
 
 TEST_P(Pipelines, LossesAndGradientsAreThoseOfOneDevice) {
@@ -131,36 +92,9 @@ INSTANTIATE_TEST_SUITE_P(MessageDriven, Pipelines,
                                          Case{"resnet_tiny", 4, 1, 1, 4, "message-driven:in-flight=1"}),
                          [](const auto& info) { return NameOf(info.param); });
 
-// A network with dropout, clipped gradients and a table that is embedding and head.
-constexpr char kDropout[] = R"(
-nn.model @dropout(%tokens: tensor<?x16xi32> {nn.dims = ["batch", "sequence"]}, %labels: tensor<?x16xi32>) -> (loss: tensor<f32>) {
-  %wte = nn.param "wte" init(normal(0.3)) : tensor<32x24xf32>
-  %e = nn.embedding %wte, %tokens : (tensor<32x24xf32>, tensor<?x16xi32>) -> tensor<?x16x24xf32>
-  %d0 = nn.dropout %e {rate = 0.2 : f64} : (tensor<?x16x24xf32>) -> tensor<?x16x24xf32>
-  %w1 = nn.param "w1" init(normal(0.2)) : tensor<24x48xf32>
-  %b1 = nn.param "b1" init(zeros) : tensor<48xf32>
-  %h1 = nn.linear %d0, %w1, %b1 : (tensor<?x16x24xf32>, tensor<24x48xf32>, tensor<48xf32>) -> tensor<?x16x48xf32>
-  %r1 = nn.relu %h1 : tensor<?x16x48xf32>
-  %d1 = nn.dropout %r1 {rate = 0.3 : f64} : (tensor<?x16x48xf32>) -> tensor<?x16x48xf32>
-  %w2 = nn.param "w2" init(normal(0.2)) : tensor<48x24xf32>
-  %b2 = nn.param "b2" init(zeros) : tensor<24xf32>
-  %h2 = nn.linear %d1, %w2, %b2 : (tensor<?x16x48xf32>, tensor<48x24xf32>, tensor<24xf32>) -> tensor<?x16x24xf32>
-  %s = nn.add %h2, %d0 : (tensor<?x16x24xf32>, tensor<?x16x24xf32>) -> tensor<?x16x24xf32>
-  %logits = nn.linear %s, %wte {transpose_weight} : (tensor<?x16x24xf32>, tensor<32x24xf32>) -> tensor<?x16x32xf32>
-  %loss = nn.cross_entropy %logits, %labels : (tensor<?x16x32xf32>, tensor<?x16xi32>) -> tensor<f32>
-  nn.return %loss : tensor<f32>
-}
-)";
-
 Job DropoutJob(int stages, int data, int micro_batches, const std::string& optimizer, const std::string& schedule = "") {
-  Job job = JobOf({"dropout", stages, data, 1, micro_batches, schedule});
-  job.model = kDropout;
-  job.batch = 9;
-  job.learning_rate = 0.01;
-  job.fields = {{"tokens", {Field::Kind::kIds, 32}}, {"labels", {Field::Kind::kIds, 32, 0.7}}};
-  job.options.optimizer = optimizer;
-  job.options.clipNorm = 0.05;
-  return job;
+  Case c{"dropout", stages, data};
+  return numerics::DropoutJob(c.ranks(), ParallelOf(c), micro_batches, optimizer, schedule);
 }
 
 TEST(Pipelines, DropoutClippingAndATiedTableAreThoseOfOneDevice) {

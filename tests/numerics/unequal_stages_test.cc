@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/numerics/harness.h"
+#include "tests/numerics/staged_jobs.h"
 
 namespace pdc::numerics {
 namespace {
@@ -28,55 +29,7 @@ std::string NameOf(const testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-// Seven and thirteen samples are uneven micro-batches.
-Job JobOf(const Case& c) {
-  using Kind = Field::Kind;
-  Job job;
-  job.model = "models/" + c.model + ".mlir";
-  job.ranks = c.ranks;
-  job.steps = 5;
-  job.gradients = true;
-  job.parallel = c.parallel;
-  job.options.optimizer = "adamw";
-  job.options.microBatches = c.micro_batches;
-  job.options.schedule = c.schedule;
-  if (c.model == "gpt_tiny") {
-    job.batch = 7;
-    job.fields = {{"tokens", {Kind::kIds, 256}}, {"labels", {Kind::kIds, 256, 0.5}}};
-  } else {
-    job.batch = 13;
-    job.fields = {{"label", {Kind::kIds, 10}}};
-    job.options.optimizer = "momentum";
-    job.learning_rate = 0.02;
-  }
-  return job;
-}
-
-void ExpectSame(const Result& expected, const Result& found) {
-  ASSERT_EQ(expected.error, "");
-  ASSERT_EQ(found.error, "");
-  ASSERT_EQ(found.losses.size(), expected.losses.size());
-  // Loss and metrics are those of all stages, on every rank.
-  for (const std::vector<double>& losses : found.losses_of_ranks) {
-    ASSERT_EQ(losses.size(), expected.losses.size());
-    for (size_t i = 0; i < losses.size(); ++i)
-      EXPECT_NEAR(losses[i], expected.losses[i], 1e-5 * std::abs(expected.losses[i])) << "at step " << i + 1;
-  }
-  double largest = 0;
-  for (const auto& [name, gradient] : expected.gradients[0])
-    for (double value : gradient) largest = std::max(largest, std::abs(value));
-  for (const auto& [name, gradient] : expected.gradients[0]) {
-    const auto other = found.gradients[0].find(name);
-    ASSERT_NE(other, found.gradients[0].end()) << name;
-    if (other->second.size() != gradient.size()) continue;  // a part of it: tensor parallelism
-    double own = 0, difference = 0;
-    for (size_t i = 0; i < gradient.size(); ++i) {
-      own = std::max(own, std::abs(gradient[i]));
-      difference = std::max(difference, std::abs(gradient[i] - other->second[i]));
-    }
-    EXPECT_LT(difference, 1e-4 * std::max(own, 0.01 * largest)) << name;
-  }
-}
+Job JobOf(const Case& c) { return StagedJob(c.model, c.ranks, c.parallel, c.micro_batches, c.schedule); }
 
 class UnequalStages : public testing::TestWithParam<Case> {};
 
@@ -110,48 +63,16 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, UnequalStages,
                                          Case{"resnet_tiny", 4, "data=2:1,tensor=1:2,pipeline=2", 3, "zb"}),
                          NameOf);
 
-// A network with dropout, clipped gradients and a table that is embedding and head.
-constexpr char kDropout[] = R"(
-nn.model @dropout(%tokens: tensor<?x16xi32> {nn.dims = ["batch", "sequence"]}, %labels: tensor<?x16xi32>) -> (loss: tensor<f32>) {
-  %wte = nn.param "wte" init(normal(0.3)) : tensor<32x24xf32>
-  %e = nn.embedding %wte, %tokens : (tensor<32x24xf32>, tensor<?x16xi32>) -> tensor<?x16x24xf32>
-  %d0 = nn.dropout %e {rate = 0.2 : f64} : (tensor<?x16x24xf32>) -> tensor<?x16x24xf32>
-  %w1 = nn.param "w1" init(normal(0.2)) : tensor<24x48xf32>
-  %b1 = nn.param "b1" init(zeros) : tensor<48xf32>
-  %h1 = nn.linear %d0, %w1, %b1 : (tensor<?x16x24xf32>, tensor<24x48xf32>, tensor<48xf32>) -> tensor<?x16x48xf32>
-  %r1 = nn.relu %h1 : tensor<?x16x48xf32>
-  %d1 = nn.dropout %r1 {rate = 0.3 : f64} : (tensor<?x16x48xf32>) -> tensor<?x16x48xf32>
-  %w2 = nn.param "w2" init(normal(0.2)) : tensor<48x24xf32>
-  %b2 = nn.param "b2" init(zeros) : tensor<24xf32>
-  %h2 = nn.linear %d1, %w2, %b2 : (tensor<?x16x48xf32>, tensor<48x24xf32>, tensor<24xf32>) -> tensor<?x16x24xf32>
-  %s = nn.add %h2, %d0 : (tensor<?x16x24xf32>, tensor<?x16x24xf32>) -> tensor<?x16x24xf32>
-  %logits = nn.linear %s, %wte {transpose_weight} : (tensor<?x16x24xf32>, tensor<32x24xf32>) -> tensor<?x16x32xf32>
-  %loss = nn.cross_entropy %logits, %labels : (tensor<?x16x32xf32>, tensor<?x16xi32>) -> tensor<f32>
-  nn.return %loss : tensor<f32>
-}
-)";
-
-Job DropoutJob(int ranks, const std::string& parallel, int micro_batches, const std::string& optimizer = "adamw") {
-  Job job = JobOf({"dropout", ranks, parallel, micro_batches});
-  job.model = kDropout;
-  job.batch = 9;
-  job.learning_rate = 0.01;
-  job.fields = {{"tokens", {Field::Kind::kIds, 32}}, {"labels", {Field::Kind::kIds, 32, 0.7}}};
-  job.options.optimizer = optimizer;
-  job.options.clipNorm = 0.05;
-  return job;
-}
-
 TEST(UnequalStages, DropoutClippingAndATiedTableAreThoseOfOneDevice) {
-  Result expected = RunJob(DropoutJob(1, "data", 1));
-  for (const char* parallel : {"pipeline=2:1:1", "pipeline=1:2:1"}) ExpectSame(expected, RunJob(DropoutJob(4, parallel, 2)));
-  ExpectSame(expected, RunJob(DropoutJob(4, "data=2:1,tensor=1:2,pipeline=2", 4)));
-  ExpectSame(expected, RunJob(DropoutJob(5, "pipeline=2:3,zero=2", 3)));
+  Result expected = RunJob(DropoutJob(1, "data", 1, "adamw"));
+  for (const char* parallel : {"pipeline=2:1:1", "pipeline=1:2:1"}) ExpectSame(expected, RunJob(DropoutJob(4, parallel, 2, "adamw")));
+  ExpectSame(expected, RunJob(DropoutJob(4, "data=2:1,tensor=1:2,pipeline=2", 4, "adamw")));
+  ExpectSame(expected, RunJob(DropoutJob(5, "pipeline=2:3,zero=2", 3, "adamw")));
   ExpectSame(RunJob(DropoutJob(1, "data", 1, "lamb")), RunJob(DropoutJob(3, "pipeline=1:2", 3, "lamb")));
 }
 
 TEST(UnequalStages, TwoRunsGiveTheSameBits) {
-  Result first = RunJob(DropoutJob(4, "pipeline=2:1:1", 3)), second = RunJob(DropoutJob(4, "pipeline=2:1:1", 3));
+  Result first = RunJob(DropoutJob(4, "pipeline=2:1:1", 3, "adamw")), second = RunJob(DropoutJob(4, "pipeline=2:1:1", 3, "adamw"));
   ASSERT_EQ(first.error, "");
   EXPECT_EQ(first.bits, second.bits);
   EXPECT_EQ(first.losses, second.losses);
