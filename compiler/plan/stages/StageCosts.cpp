@@ -7,10 +7,6 @@ using namespace pdc;
 using namespace pdc::plan;
 using cost::Collective;
 
-const char *plan::toString(Recompute recompute) {
-  return recompute == Recompute::None ? "none" : recompute == Recompute::Full ? "full" : "selective";
-}
-
 int64_t StageSetting::inFlight(int64_t stage) const {
   if (stages == 1)
     return 1;

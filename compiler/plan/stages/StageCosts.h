@@ -6,13 +6,13 @@
 #include "compiler/plan/stages/StageProblem.h"
 #include "compiler/schedule/Schedule.h"
 #include "compiler/simulate/Simulation.h"
+#include "dialects/dist/IR/PipelineAttributes.h"
 
 namespace pdc::plan {
 
-/// What a stage's backward pass computes again; words of --recompute.
-enum class Recompute { None, Selective, Full };
-inline constexpr Recompute kRecomputes[] = {Recompute::None, Recompute::Selective, Recompute::Full};
-const char *toString(Recompute recompute);
+using dist::kRecomputes;
+using dist::Recompute;
+using dist::toString;
 
 /// Everything but the cuts: stages of equal numbers of ranks, each with the same mesh.
 struct StageSetting {

@@ -301,6 +301,19 @@ LogicalResult ShardStartOp::verifySymbolUses(SymbolTableCollection &tables) {
   return verifyAxes(*this, tables, getMeshAttr(), getAxes());
 }
 
+LogicalResult OptimizationBarrierOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                                      DictionaryAttr, OpaqueProperties, RegionRange,
+                                                      SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
+
+LogicalResult OptimizationBarrierOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("has no operands");
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Messages
 //===----------------------------------------------------------------------===//

@@ -257,6 +257,23 @@ def Dist_ShardStartOp : Dist_CollectiveOp<"shard_start"> {
   let hasVerifier = 1;
 }
 
+def Dist_OptimizationBarrierOp : Dist_Op<"optimization_barrier", [
+    Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "Its operands; what uses the results comes after all that makes the operands";
+  let description = [{
+    ```mlir
+    %1:2 = dist.optimization_barrier %x, %dy : tensor<8x4xf32>, tensor<8x4xf32>
+    ```
+    As StableHLO's op of this name. No pass sees through it: what is computed of `%1#0` is not merged with what is computed
+    of `%x`, and waits for `%dy`. So `recompute` keeps what the backward pass computes again apart from the forward pass.
+    Results lie as their operands do. `lower` removes it; it costs nothing.
+  }];
+  let arguments = (ins Variadic<Dist_Tensor>:$inputs);
+  let results = (outs Variadic<Dist_Tensor>:$results);
+  let assemblyFormat = "$inputs attr-dict `:` type($inputs)";
+  let hasVerifier = 1;
+}
+
 /// Values on their way from one stage of a pipeline to another, with global shapes. `mesh` is this stage's, `peer` the
 /// other's; `tag` tells the messages of two stages apart.
 class Dist_StageMessageOp<string mnemonic> : Dist_Op<mnemonic, [DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;

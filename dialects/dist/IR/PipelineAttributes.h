@@ -3,6 +3,7 @@
 #define PDC_DIALECTS_DIST_IR_PIPELINEATTRIBUTES_H
 
 #include "llvm/ADT/StringRef.h"
+#include <optional>
 
 namespace pdc::dist {
 
@@ -10,11 +11,37 @@ namespace pdc::dist {
 inline constexpr llvm::StringLiteral kChunkAttr = "dist.chunk";
 
 /// On a planned module whose steps run in micro-batches: how many stages there are (1: no pipeline), how many micro-batches,
-/// in which order they run, and what each stage computes again (a string for each).
+/// and in which order they run.
 inline constexpr llvm::StringLiteral kStagesAttr = "dist.stages";
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
+
+/// On a planned module, also where it has one stage and no micro-batches: an array of strings, a word for each stage (of a
+/// schedule with several chunks on a rank: for each rank's place in the pipeline) in order, that says what its backward pass
+/// computes again; `dist.recompute = ["full", "none"]`. Without it no stage computes anything again.
 inline constexpr llvm::StringLiteral kRecomputeAttr = "dist.recompute";
+
+/// What a stage's backward pass computes again (activation checkpointing): the words of kRecomputeAttr and of --recompute.
+enum class Recompute {
+  None,
+  /// All but products with parameters and what collectives give (Korthikanti et al., "Reducing Activation Recomputation in
+  /// Large Transformer Models", 2022): the attention core, normalizations, activations.
+  Selective,
+  /// All but the values at a few borders between segments (Chen et al., "Training Deep Nets with Sublinear Memory Cost",
+  /// 2016).
+  Full
+};
+inline constexpr Recompute kRecomputes[] = {Recompute::None, Recompute::Selective, Recompute::Full};
+
+inline const char *toString(Recompute recompute) {
+  return recompute == Recompute::None ? "none" : recompute == Recompute::Full ? "full" : "selective";
+}
+inline std::optional<Recompute> parseRecompute(llvm::StringRef word) {
+  for (Recompute recompute : kRecomputes)
+    if (word == toString(recompute))
+      return recompute;
+  return std::nullopt;
+}
 
 } // namespace pdc::dist
 

@@ -161,3 +161,22 @@ nn.step "infer" @s() -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
   %0 = dist.receive from [1] tag -1 : tensor<4xf32>
   nn.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// a barrier of nothing
+nn.step "infer" @s() -> () {
+  // expected-error @below {{has no operands}}
+  "dist.optimization_barrier"() : () -> ()
+  nn.return
+}
+
+// -----
+
+// a barrier that changes a type
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<8xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<8xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = "dist.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<8xf32>
+  nn.return %0 : tensor<8xf32>
+}

@@ -39,5 +39,7 @@ nn.step "infer" @infer(%x: tensor<8x4xf32> {nn.role = "input", nn.name = "x", di
   %9 = dist.receive from [9] tag 5 : tensor<8x4xf32>
   // CHECK: dist.send_wait to [8] tag 5
   dist.send_wait to [8] tag 5
+  // CHECK: %{{.*}}:2 = dist.optimization_barrier %{{.*}}, %{{.*}} : tensor<32x4xf32>, tensor<i64>
+  %10:2 = dist.optimization_barrier %2, %6 : tensor<32x4xf32>, tensor<i64>
   nn.return %3 : tensor<8x4xf32>
 }
