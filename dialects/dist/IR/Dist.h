@@ -44,6 +44,10 @@ inline constexpr llvm::StringLiteral kApartAttr = "dist.apart";
 inline constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
 /// On a step after `partition`: the whole step on one device, to compare with.
 inline constexpr llvm::StringLiteral kReferenceAttr = "dist.reference";
+/// On an input argument that has the samples of one micro-batch: where in the batch they begin. And on its step: how many
+/// samples the batch has.
+inline constexpr llvm::StringLiteral kBatchPartAttr = "dist.batch_part";
+inline constexpr llvm::StringLiteral kBatchAttr = "dist.batch";
 /// On a step of one stage of a pipeline: the stage.
 inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
 /// On a planned module: for each stage of the pipeline, in order, the mesh whose shape its ranks form. Of each kind of step

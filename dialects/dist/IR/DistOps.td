@@ -21,6 +21,12 @@ def Dist_Dialect : Dialect {
     - `dist.layout` of a step's arguments and results;
     - `dist.layouts` of an op: one layout per result. An op without it has replicated results.
 
+    Steps that run in micro-batches (`pipeline`) have an input argument for each micro-batch, of whose samples they compute
+    with the input:
+
+    - `dist.batch_part = 8` of such an argument: the sample of the batch with which the micro-batch begins;
+    - `dist.batch = 16` of the step: the samples of the batch.
+
     The `partition` pass reads only these. What it makes, steps with local shapes, has explicit collectives, and
     `dist.ranks`, `dist.global` (the type on one device) and `dist.layout` on arguments and results.
   }];
@@ -354,8 +360,9 @@ def Dist_TaskOp : Dist_Op<"task"> {
     ```mlir
     dist.task "F" micro_batch 2 chunk 0
     ```
-    `kind` is that of a schedule: F, B, I, W, or U for what is done once, after all micro-batches. `fuse` makes no kernel
-    of ops of several tasks.
+    `kind` is that of a schedule: F, B, I, W, or U. U is what is done once, after all micro-batches; in a schedule without a
+    flush (PipeDream) each mini-batch has an update of its own, and the last U, without an update, is what is done at the
+    end of the step. `fuse` makes no kernel of ops of several tasks.
   }];
   let arguments = (ins StrAttr:$kind, I64Attr:$micro_batch, I64Attr:$chunk);
   let assemblyFormat = "$kind `micro_batch` $micro_batch `chunk` $chunk attr-dict";

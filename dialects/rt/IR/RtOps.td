@@ -50,7 +50,8 @@ def Rt_ProgramOp : Rt_Op<"program", [IsolatedFromAbove, Symbol, SingleBlock, NoT
   let summary = "What some ranks do in one mode";
   let description = [{
     `mode` is "train", "gradient", "evaluate", "infer" or "reference_gradient". The program is that of each of `ranks`;
-    rank ranks[i]'s samples begin at batch_starts[i] of the global batch.
+    rank ranks[i]'s samples begin at batch_starts[i] of the global batch; those of later micro-batches need not follow them.
+    `local_batch` is how many samples of an input a rank of the program loads: none where it computes with no input.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$mode, DenseI64ArrayAttr:$ranks, I64Attr:$batch,
                        I64Attr:$local_batch, DenseI64ArrayAttr:$batch_starts,
