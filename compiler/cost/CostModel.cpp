@@ -159,6 +159,9 @@ public:
 // --cost-model
 //===----------------------------------------------------------------------===//
 
+/// Larger costs, times the bytes of a plan and added up, would be larger than any number.
+constexpr double kMostCost = 1e100;
+
 /// "0.1/1": one number per level, or one for all.
 Expected<std::vector<double>> parseNumbers(StringRef spec, StringRef text, size_t levels) {
   SmallVector<StringRef> items;
@@ -169,6 +172,9 @@ Expected<std::vector<double>> parseNumbers(StringRef spec, StringRef text, size_
     if (item.getAsDouble(number) || !(number >= 0))
       return error("--cost-model=%s: '%s' is not a number of at least 0", spec.str().c_str(),
                    item.str().c_str());
+    if (number > kMostCost)
+      return error("--cost-model=%s: '%s' is too large: expected at most %g", spec.str().c_str(), item.str().c_str(),
+                   kMostCost);
     numbers.push_back(number);
   }
   if (numbers.size() == 1)

@@ -111,6 +111,14 @@ TEST(CostModelErrors, ParametersThatTheModelHasNot) {
             "--cost-model=alpa:gamma=1: unknown word 'gamma': expected alpha=NUMBERS or beta=NUMBERS");
 }
 
+TEST(CostModelErrors, NumbersThatAreTooLarge) {
+  for (const char *number : {"1e400", "1e101", "inf"})
+    EXPECT_EQ(messageOf(std::string("alpa:alpha=") + number, fourInARow()),
+              std::string("--cost-model=alpa:alpha=") + number + ": '" + number + "' is too large: expected at most 1e+100");
+  EXPECT_EQ(messageOf("alpa:beta=1e400", fourInARow()),
+            "--cost-model=alpa:beta=1e400: '1e400' is too large: expected at most 1e+100");
+}
+
 TEST(CostModelErrors, NumbersThatAreNone) {
   EXPECT_EQ(messageOf("alpa:alpha=-1", fourInARow()),
             "--cost-model=alpa:alpha=-1: '-1' is not a number of at least 0");
