@@ -6,6 +6,7 @@
 #include "compiler/pipeline/PlanFile.h"
 #include "compiler/pipeline/PlannedPipeline.h"
 #include "compiler/pipeline/Prediction.h"
+#include "compiler/pipeline/TaskSchedule.h"
 #include "dialects/dist/IR/Dist.h"
 
 using namespace mlir;
@@ -34,16 +35,19 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
     auto method = plan::makeSearchMethod(options.search);
     if (!method)
       return fail(module, method.takeError());
-    plan::SearchRequest request{cluster,
-                                **costs,
-                                options.searchesStages() ? options.ranks : options.ranksOfStage(),
-                                options.parallel,
-                                options.layoutRules,
-                                {},
-                                options.takesClosest,
-                                std::move(*method),
-                                {},
-                                options.memoryLimitBytes};
+    plan::SearchRequest request{.cluster = cluster,
+                                .costs = **costs,
+                                .ranks = options.searchesStages() ? options.ranks : options.ranksOfStage(),
+                                .parallel = options.parallel,
+                                .rules = options.layoutRules,
+                                .takesClosest = options.takesClosest,
+                                .method = std::move(*method),
+                                .arenaLimitBytes = options.memoryLimitBytes};
+    // Where stages are searched, that finds micro-batches as well.
+    if (auto schedule = makeTaskSchedule(options))
+      request.microBatches = searchesPipeline(request) ? 1 : schedule->microBatches;
+    else
+      llvm::consumeError(schedule.takeError()); // told before the phases began
     if (options.searchLimitBytes)
       request.memoryLimitBytes = options.searchLimitBytes;
     else if (options.memoryLimitBytes > 0)

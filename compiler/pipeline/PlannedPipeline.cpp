@@ -175,6 +175,7 @@ private:
     plan::SearchRequest layouts = request;
     layouts.parallel = found.parallel;
     layouts.ranks = found.ranksOfStage();
+    layouts.microBatches = setting.microBatches;
     layouts.memoryLimitBytes = std::nullopt; // it counts a whole model and a whole batch
     SmallVector<int64_t> chunkOfOp;
     for (auto [op, chunk] : llvm::zip(step.getBody().front(), decision->chunkOfOp))

@@ -2,6 +2,7 @@
 
 #include "compiler/pipeline/StagePlans.h"
 #include "compiler/machine/ClusterFile.h"
+#include "compiler/pipeline/TaskSchedule.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -21,6 +22,10 @@ public:
       : module(module), options(options), outcome(outcome), addPlan(addPlan) {}
 
   LogicalResult run() {
+    auto schedule = makeTaskSchedule(options);
+    if (!schedule)
+      return module.emitError(llvm::toString(schedule.takeError()));
+    microBatches = schedule->microBatches;
     for (const plan::ParallelSpec &stage : options.parallel.stages) {
       if (llvm::any_of(kinds, [&](const Kind &kind) { return areAlike(kind.asked, stage); }))
         continue;
@@ -58,6 +63,9 @@ private:
     ofStage.parallel = kind.found = kind.asked;
     ofStage.cluster = options.cluster ? *options.cluster : machine::local(options.ranks);
     ofStage.ranks = kind.asked.ranksOfStage();
+    // The stage by itself adds up the gradients of its micro-batches.
+    ofStage.microBatches = microBatches;
+    ofStage.schedule.clear();
     // All in one way, so that their steps have the same ops.
     ofStage.keepsPlan |= outcome.has_value();
     Outcome searched;
@@ -118,6 +126,7 @@ private:
   const CompileOptions &options;
   Outcome &outcome;
   const PlanAdder &addPlan;
+  int64_t microBatches = 1;
   std::vector<Kind> kinds;
   bool isFirst = true;
 };

@@ -3,6 +3,7 @@
 #include "passes/layouts/BatchSplit.h"
 #include "mlir/IR/Builders.h"
 #include "passes/layouts/OpLayouts.h"
+#include "passes/layouts/Reshard.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -26,8 +27,26 @@ LayoutAttr BatchSplit::layoutOf(Value value) const {
 bool BatchSplit::splits(Operation *op) const {
   if (isa<dist::AlikeOp>(op))
     return false; // a hint
-  auto isSplit = [&](Value value) { return !isWhole(layoutOf(value)); };
-  return llvm::any_of(op->getOperands(), isSplit) || llvm::any_of(op->getResults(), isSplit);
+  auto has = [&](Value value) { return isSplit(value); };
+  return llvm::any_of(op->getOperands(), has) || llvm::any_of(op->getResults(), has);
+}
+
+SmallVector<int64_t> BatchSplit::shapeOfPart(Value value, int64_t part) const {
+  LayoutAttr layout = layoutOf(value);
+  SmallVector<int64_t> shape(cast<RankedTensorType>(value.getType()).getShape());
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (layout.isSplit(dim))
+      size = dist::shardSize(size, layout.getBlocks()[dim], axis.parts, part);
+  return shape;
+}
+
+SmallVector<int64_t> BatchSplit::leastShapeOf(Value value) const { return shapeOfPart(value, axis.parts - 1); }
+
+/// The first part has most samples, the last fewest. Where a layout has blocks of several samples, either may be none.
+bool BatchSplit::partsFit(Value value, LayoutAttr layout, dist::MeshOp mesh) const {
+  return llvm::all_of(std::array<int64_t, 2>{0, axis.parts - 1}, [&](int64_t part) {
+    return checkFits(layout, shapeOfPart(value, part), mesh).empty();
+  });
 }
 
 LogicalResult BatchSplit::run() {

@@ -29,9 +29,16 @@ public:
   dist::LayoutAttr layoutOf(mlir::Value value) const;
   /// Null: the value is no partial result.
   dist::LayoutAttr partialOf(mlir::Value value) const { return partial.lookup(value); }
-  bool isSplit(mlir::Value value) const { return !layoutOf(value).isReplicated(); }
+  bool isSplit(mlir::Value value) const {
+    auto known = layouts.find(value);
+    return known != layouts.end() && !known->second.isReplicated();
+  }
   /// Whether the op works on parts of the batch.
   bool splits(mlir::Operation *op) const;
+  /// The sizes of a value in the part that has fewest samples.
+  llvm::SmallVector<int64_t> leastShapeOf(mlir::Value value) const;
+  /// Whether each part of a value can have the layout on a mesh: every rank gets something of it.
+  bool partsFit(mlir::Value value, dist::LayoutAttr layout, dist::MeshOp mesh) const;
 
 private:
   mlir::LogicalResult splitInputs();
@@ -40,6 +47,7 @@ private:
   mlir::LogicalResult checkArguments();
   mlir::LogicalResult checkResults();
   bool update(mlir::Value value, dist::LayoutAttr layout);
+  llvm::SmallVector<int64_t> shapeOfPart(mlir::Value value, int64_t part) const;
 
   nn::StepOp step;
   BatchAxis axis;

@@ -3,6 +3,7 @@
 #include "passes/pipeline/PipelinePass.h"
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "passes/partition/StepPartition.h"
+#include "passes/pipeline/SampleCheck.h"
 #include "passes/pipeline/StreamBuilder.h"
 
 namespace pdc::passes {
@@ -99,30 +100,11 @@ private:
       return planned;
     }
 
-    /// Every rank has a sample of every micro-batch.
     LogicalResult checkSamples() {
       for (auto [stage, planned] : llvm::enumerate(plannedStages()))
-        for (BlockArgument argument : planned.plan->step.getBody().getArguments()) {
-          auto role = planned.plan->step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
-          auto type = cast<RankedTensorType>(argument.getType());
-          if (!role || role.getValue() != "input" || type.getRank() == 0)
-            continue;
-          dist::MeshOp mesh = planned.mesh;
-          int64_t least = type.getDimSize(0) / tasks.microBatches;
-          int64_t parts = mesh.getParts(dist::getLayout(argument).getAxes(0));
-          if (least >= parts)
-            continue;
-          InFlightDiagnostic error = planned.plan->step.emitOpError() << "has a batch of " << type.getDimSize(0);
-          if (tasks.microBatches > 1)
-            error << " in " << tasks.microBatches << " micro-batches";
-          error << ", which ";
-          if (meshOfStage.size() > 1)
-            error << "stage " << stage << " splits over ";
-          else
-            error << "the plan splits over ";
-          return error << parts << " ranks: a micro-batch of " << least
-                       << " has no sample for some; use a larger batch, fewer micro-batches or fewer data-parallel ranks";
-        }
+        if (failed(passes::checkSamples(planned, classes.batch, tasks.microBatches,
+                                        meshOfStage.size() > 1 ? std::optional<size_t>(stage) : std::nullopt)))
+          return failure();
       return success();
     }
 

@@ -43,7 +43,7 @@ DecidedStep::DecidedStep(nn::StepOp step, const SearchSpace &space, ArrayRef<uin
   for (Operation &op : step.getBody().front()) {
     if (!space.hasSplit(&op))
       continue;
-    splits.try_emplace(numberOp(&op, values), choices[space.nodeOfOp(&op)]);
+    splits.try_emplace(numberOp(&op, values), space.splitOf(&op, choices).layouts);
     llvm::for_each(op.getResults(), takeLayout);
   }
 }
@@ -54,10 +54,16 @@ void DecidedStep::decide(nn::StepOp other, SearchSpace &space) const {
   for (Operation &op : other.getBody().front()) {
     if (!space.hasSplit(&op))
       continue;
-    // Equal ops on one mesh have equal splits, in the same order; some additions then also those of partial sums.
-    if (auto split = splits.find(numberOp(&op, values));
-        split != splits.end() && split->second < space.splitsOf(&op).size())
-      nodes[space.nodeOfOp(&op)].fixedChoice = split->second;
+    // Not all that is offered to one step is to the other: sums that wait to be added up, what fits micro-batches.
+    auto decided = splits.find(numberOp(&op, values));
+    if (decided == splits.end())
+      continue;
+    ArrayRef<passes::OpSplit> offered = space.splitsOf(&op);
+    auto same = llvm::find_if(offered, [&](const passes::OpSplit &split) {
+      return split.layouts.operands == decided->second.operands && split.layouts.results == decided->second.results;
+    });
+    if (same != offered.end())
+      nodes[space.nodeOfOp(&op)].fixedChoice = same - offered.begin();
   }
   for (size_t index = 0; index < space.getClasses().size(); ++index) {
     ArrayRef<dist::LayoutAttr> domain = space.domainOfClass(index);

@@ -29,7 +29,7 @@ private:
 
   mutable std::map<std::vector<uint64_t>, Number> numbers;
   llvm::DenseMap<Number, dist::LayoutAttr> layouts; // of values
-  llvm::DenseMap<Number, uint32_t> splits;          // of ops
+  llvm::DenseMap<Number, passes::OpLayouts> splits; // of ops
 };
 
 } // namespace pdc::plan

@@ -5,6 +5,7 @@
 #include "compiler/plan/search/Candidates.h"
 #include "compiler/plan/search/Explain.h"
 #include "compiler/plan/search/Followers.h"
+#include "compiler/plan/search/MicroBatches.h"
 #include "compiler/plan/search/SearchSpace.h"
 #include <chrono>
 #include <cmath>
@@ -33,7 +34,7 @@ namespace {
 class LayoutSearch {
 public:
   LayoutSearch(ModuleOp module, const SearchRequest &request)
-      : module(module), request(request) {}
+      : module(module), request(request), microBatches(request.microBatches) {}
 
   FailureOr<SearchOutcome> run() {
     auto begin = std::chrono::steady_clock::now();
@@ -50,7 +51,8 @@ public:
       meshes.push_back(*threeAxes);
       threeAxes.reset();
     }
-    if (failed(LayoutRules(request.parallel, request.rules).check(deciding, meshes)))
+    if (failed(LayoutRules(request.parallel, request.rules).check(deciding, meshes)) ||
+        (!request.parallel.isSearched && failed(microBatches.checkReplicas(deciding, request.parallel.data))))
       return failure();
     FailureOr<Candidate> best = findBest(deciding, meshes);
     if (failed(best))
@@ -82,9 +84,8 @@ private:
 
   std::unique_ptr<SearchSpace> makeSpace(nn::StepOp step, Candidate &plan) {
     plan.rules->enter(step, plan.mesh);
-    return std::make_unique<SearchSpace>(step, *plan.costs, [&](Value value, dist::LayoutAttr layout) {
-      return plan.rules->allows(value, layout);
-    });
+    auto allows = [&](Value value, dist::LayoutAttr layout) { return plan.rules->allows(value, layout); };
+    return std::make_unique<SearchSpace>(step, *plan.costs, allows, microBatches.of(step));
   }
 
   /// The problem of a step on a mesh, within what `parallel` leaves open.
@@ -251,6 +252,7 @@ private:
 
   ModuleOp module;
   const SearchRequest &request;
+  MicroBatches microBatches;
   std::optional<MeshShape> threeAxes; // to be tried where that is cheap
   std::list<ParallelSpec> presets;    // that rules refer to
   SearchOutcome outcome;

@@ -16,15 +16,16 @@ struct SearchRequest {
   const machine::Cluster &cluster;
   const cost::CostModel &costs;
   int64_t ranks = 1;
-  ParallelSpec parallel;
-  std::vector<LayoutRule> rules;
-  std::optional<int64_t> memoryLimitBytes; // per rank, for what the search counts
+  ParallelSpec parallel = {};
+  std::vector<LayoutRule> rules = {};
+  int64_t microBatches = 1; // in which steps will run, those for inference aside: ranks can share the samples of one
+  std::optional<int64_t> memoryLimitBytes = std::nullopt; // per rank, for what the search counts
   bool takesClosest = false; // where nothing fits into memory: the plan that needs least, instead of an error
   SearchMethod method;
   /// What the first step of a module takes as a finished program, which may use the module up; fails where it cannot be
   /// made. Where it is given and --parallel leaves the mesh open, it chooses among the plans that cost least: costs know
   /// nothing of fusion, caches, overlap, and of ranks that wait for each other.
-  std::function<mlir::FailureOr<StepPrediction>(mlir::ModuleOp planned)> predict;
+  std::function<mlir::FailureOr<StepPrediction>(mlir::ModuleOp planned)> predict = nullptr;
   int64_t arenaLimitBytes = 0; // that a predicted program may use; 0: any
 };
 

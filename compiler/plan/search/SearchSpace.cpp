@@ -13,8 +13,8 @@ using passes::OpSplit;
 /// As gradients are mostly reduced: the default of --bucket-bytes.
 static constexpr double kBucketBytes = 25e6;
 
-SearchSpace::SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter)
-    : step(step), costs(costs), classes(step), traffic(step) {
+SearchSpace::SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter, const passes::BatchSplit *microBatches)
+    : step(step), costs(costs), microBatches(microBatches), classes(step), traffic(step) {
   lastForward = findLossOp(step);
   measureStep();
   findSums();
@@ -28,6 +28,15 @@ SearchSpace::SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter)
 //===----------------------------------------------------------------------===//
 // Choices
 //===----------------------------------------------------------------------===//
+
+bool SearchSpace::fitsMicroBatches(Operation *op, const OpSplit &split) const {
+  auto allFit = [&](auto values, ArrayRef<LayoutAttr> layouts) {
+    return llvm::all_of(llvm::zip(values, layouts), [&](auto pair) {
+      return fitsMicroBatches(std::get<0>(pair), std::get<1>(pair));
+    });
+  };
+  return allFit(op->getOperands(), split.layouts.operands) && allFit(op->getResults(), split.layouts.results);
+}
 
 /// Ops that are split in the same ways, at the same costs.
 size_t SearchSpace::signatureOf(Operation *op) {
@@ -44,11 +53,16 @@ size_t SearchSpace::signatureOf(Operation *op) {
   for (bool isMoved : llvm::concat<const bool>(traffic.of(op).reads, traffic.of(op).writes))
     moves = moves * 2 + isMoved;
   key.push_back(reinterpret_cast<const void *>(moves));
+  // Of a micro-batch only what has the batch is smaller.
+  if (microBatches)
+    for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()), llvm::to_vector(op->getResults())))
+      key.push_back(microBatches->layoutOf(value).getAsOpaquePointer());
   auto [entry, inserted] = signatures.try_emplace(std::move(key), splitsOfSignature.size());
   if (inserted) {
     auto splits = std::make_unique<Splits>(passes::enumerateSplits(op, costs.getMesh()));
     if (isSum)
       passes::addSplitsOfSums(op, costs.getMesh(), *splits);
+    llvm::erase_if(*splits, [&](const OpSplit &split) { return !fitsMicroBatches(op, split); });
     communication.emplace_back();
     for (const OpSplit &split : *splits)
       communication.back().push_back(costs.splitCommunicationSeconds(split));
@@ -165,7 +179,8 @@ void SearchSpace::enumerateDomains(LayoutFilter filter) {
     };
     auto add = [&](LayoutAttr layout) {
       if (canBe(layout) && isWanted(passes::withoutPartial(layout)) &&
-          llvm::all_of(classes.members(index), [&](Value value) { return filter(value, layout); }) &&
+          llvm::all_of(classes.members(index),
+                       [&](Value value) { return filter(value, layout) && fitsMicroBatches(value, layout); }) &&
           llvm::none_of(domain, [&](LayoutAttr other) { return isSame(layout, other); }))
         domain.push_back(layout);
     };

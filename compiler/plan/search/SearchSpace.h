@@ -5,6 +5,7 @@
 #include "compiler/plan/problem/Problem.h"
 #include "compiler/plan/search/LayoutClasses.h"
 #include "compiler/plan/search/MeshCosts.h"
+#include "passes/layouts/BatchSplit.h"
 #include "passes/layouts/OpSplits.h"
 #include <map>
 #include <memory>
@@ -33,7 +34,9 @@ using Domain = llvm::SmallVector<dist::LayoutAttr>;
 /// are not counted.
 class SearchSpace {
 public:
-  SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter);
+  /// `microBatches`: what has the batch, where the step runs in parts of it; each part gives every rank something. Null: it
+  /// runs as a whole.
+  SearchSpace(nn::StepOp step, MeshCosts &costs, LayoutFilter filter, const passes::BatchSplit *microBatches = nullptr);
 
   const Problem &getProblem() const { return problem; }
   Problem &getProblem() { return problem; }
@@ -96,6 +99,10 @@ private:
   void addTerminator();
 
   size_t signatureOf(mlir::Operation *op);
+  bool fitsMicroBatches(mlir::Value value, dist::LayoutAttr layout) const {
+    return !microBatches || microBatches->partsFit(value, layout, costs.getMesh());
+  }
+  bool fitsMicroBatches(mlir::Operation *op, const passes::OpSplit &split) const;
   uint32_t operandTable(const OpNode &op, unsigned operand, mlir::Value value);
   uint32_t resultTable(const OpNode &op, unsigned result, mlir::Value value);
   uint32_t internUnary(UnaryTable table);
@@ -104,6 +111,7 @@ private:
 
   nn::StepOp step;
   MeshCosts &costs;
+  const passes::BatchSplit *microBatches;
   LayoutClasses classes;
   KernelTraffic traffic;
   llvm::DenseSet<mlir::Value> gradients; // of parameters

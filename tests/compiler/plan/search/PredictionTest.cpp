@@ -41,8 +41,13 @@ protected:
     auto model = llvm::cantFail(cost::makeCostModel("native", cluster));
     ParallelSpec parallel;
     parallel.isSearched = true;
-    SearchRequest request{cluster,  *model, 4,  parallel, {}, {}, false, llvm::cantFail(makeSearchMethod("exact")),
-                          predict, arenaLimit};
+    SearchRequest request{.cluster = cluster,
+                          .costs = *model,
+                          .ranks = 4,
+                          .parallel = parallel,
+                          .method = llvm::cantFail(makeSearchMethod("exact")),
+                          .predict = predict,
+                          .arenaLimitBytes = arenaLimit};
     auto found = searchLayouts(*module, request);
     EXPECT_TRUE(succeeded(found));
     EXPECT_EQ(std::distance(module->getOps<dist::MeshOp>().begin(), module->getOps<dist::MeshOp>().end()), 1);
