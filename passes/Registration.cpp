@@ -16,6 +16,7 @@
 #include "passes/pipeline/PipelinePass.h"
 #include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
+#include "passes/recompute/RecomputePass.h"
 #include "passes/specialize/SpecializePass.h"
 #include "passes/verify/VerifyPasses.h"
 #include "passes/verify_parallel/VerifyParallelPasses.h"
@@ -32,6 +33,7 @@ void pdc::registerAllPasses() {
   passes::registerPipelinePasses();
   passes::registerPlanDataParallelPasses();
   passes::registerPrecisionPasses();
+  passes::registerRecomputePasses();
   passes::registerSpecializePasses();
   passes::registerVerifyPasses();
   passes::registerVerifyParallelPasses();

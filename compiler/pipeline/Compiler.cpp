@@ -33,6 +33,7 @@
 #include "passes/partition/PartitionPass.h"
 #include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
+#include "passes/recompute/RecomputePass.h"
 #include "passes/specialize/SpecializePass.h"
 #include "passes/verify/VerifyPasses.h"
 #include "passes/verify_parallel/VerifyParallelPasses.h"
@@ -118,6 +119,9 @@ void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome 
   } else {
     llvm::consumeError(schedule.takeError()); // told before the phases began
   }
+  // Of stages, since what is kept depends on how many micro-batches each has in flight; before partition, so that what is
+  // computed again has the layouts, and the collectives, of the plan.
+  passes.addPass(passes::createRecomputePass());
   passes.addPass(passes::createPartitionPass());
   passes.addPass(passes::createVerifyPartitionedPass());
   // Where no collective came between, the bias is added by the library call again.
@@ -180,10 +184,14 @@ LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase b
     machine::setCluster(module, *options.cluster);
   if (failed(runPasses(module, options, begin, std::min(end, Phase::Plan), outcome)))
     return failure();
-  if (end <= Phase::Plan)
+  if (end < Phase::Plan)
     return success();
   // What is done with a plan depends on the pipeline that it states.
   CompileOptions planned = withPlannedPipeline(module, options);
+  if (failed(stateRecompute(module, planned)))
+    return failure();
+  if (end == Phase::Plan)
+    return success();
   if (auto schedule = makeTaskSchedule(planned); !schedule)
     return module.emitError(llvm::toString(schedule.takeError()));
   return runPasses(module, planned, std::max(begin, Phase::Plan), end, outcome);
@@ -223,6 +231,7 @@ struct PlanFacts {
   std::vector<plan::StageMesh> stageMeshes;
   plan::ParallelSpec parallel;
   CompileOptions options; // with the pipeline that the plan states
+  SmallVector<dist::Recompute> recompute; // per stage; empty: nothing
   std::string text;       // where it is kept
   std::string modelName;
 };
@@ -231,6 +240,7 @@ PlanFacts collectFacts(ModuleOp module, const CompileOptions &asked, const Dimen
                        const Outcome &outcome) {
   PlanFacts facts;
   CompileOptions &options = facts.options = withPlannedPipeline(module, asked);
+  facts.recompute = *passes::getRecompute(module, options.parallel.pipeline); // checked with the plan
   facts.layouts = collectLayouts(module, names);
   facts.communication = collectCommunication(module, options);
   facts.mesh = collectMesh(module);
@@ -249,8 +259,8 @@ PlanFacts collectFacts(ModuleOp module, const CompileOptions &asked, const Dimen
   return facts;
 }
 
-/// Stages and micro-batches, which come after the plan.
-void describeSchedule(const CompileOptions &options, plan::ReportInput &report) {
+/// Stages, micro-batches, and what is computed again, which come after the plan.
+void describeSchedule(const CompileOptions &options, ArrayRef<dist::Recompute> recompute, plan::ReportInput &report) {
   TaskSchedule schedule = llvm::cantFail(makeTaskSchedule(options)); // the phases have run
   report.microBatches = schedule.microBatches;
   report.schedule = schedule.name;
@@ -258,6 +268,9 @@ void describeSchedule(const CompileOptions &options, plan::ReportInput &report) 
     report.microBatches = 1;
     report.schedule = options.parallel.pipeline > 1 ? "forward" : "none";
   }
+  bool trains = options.mode == Mode::Train;
+  for (int64_t stage = 0; stage < options.parallel.pipeline; ++stage)
+    report.recompute.push_back(dist::toString(trains && !recompute.empty() ? recompute[stage] : dist::Recompute::None));
   report.parallel.pipeline = options.parallel.pipeline;
   report.stageRanks = options.ranksOfStages();
   if (!report.stageMeshes.empty()) {
@@ -372,7 +385,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 std::move(kernelOperations)};
   std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(facts.mesh);
   reportInput.stageMeshes = std::move(facts.stageMeshes);
-  describeSchedule(facts.options, reportInput);
+  describeSchedule(facts.options, facts.recompute, reportInput);
   llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;
   compiled.plan = std::move(facts.text);

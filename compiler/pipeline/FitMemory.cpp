@@ -1,6 +1,7 @@
 //===- FitMemory.cpp - plans until one fits into memory -------------------===//
 
 #include "compiler/pipeline/FitMemory.h"
+#include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -102,6 +103,8 @@ private:
           << " more than --memory-limit=" << options.memoryLimitBytes << "; lower --batch, ";
     if (options.parallel.pipeline > 1)
       error << "use more --micro-batches, a --schedule that holds fewer of them, ";
+    if (options.mode == Mode::Train && !module->hasAttr(dist::kRecomputeAttr))
+      error << "give --recompute, ";
     return error << "or use more ranks";
   }
 

@@ -5,6 +5,7 @@
 #include "compiler/machine/Cluster.h"
 #include "compiler/plan/ParallelSpec.h"
 #include "compiler/plan/search/LayoutRule.h"
+#include "dialects/dist/IR/PipelineAttributes.h"
 #include "runtime/program/program_generated.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -41,6 +42,8 @@ struct CompileOptions {
   bool searchesMicroBatches = false;   // as many as are best
   std::string schedule;                // "1f1b", "interleaved:chunks=2"; empty: 1f1b, or accumulation on one stage;
                                        // "auto": the best
+  /// What stages compute again: one for all of them, or one for each; empty: nothing, or what the plan says.
+  std::vector<dist::Recompute> recompute;
   std::optional<machine::Cluster> cluster;   // of `ranks` ranks; empty: the machine where pdc runs
   std::string costModel = "native";          // what the search minimizes: see cost::makeCostModel
   std::string search = "exact";              // how: see plan::makeSearchMethod

@@ -7,6 +7,7 @@
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "passes/recompute/RecomputePass.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -82,7 +83,8 @@ private:
     space.keepsStatistics = !options.microBatches && !options.searchesMicroBatches;
     if (!options.schedule.empty() && options.schedule != "auto" && options.schedule != "accumulation")
       space.schedule = options.schedule == "zb" ? "zb-h1" : options.schedule;
-    space.recompute = plan::Recompute::None;
+    // A list of words is of stages that are known.
+    space.recompute = options.recompute.size() == 1 ? options.recompute.front() : plan::Recompute::None;
     return space;
   }
 
@@ -172,6 +174,8 @@ private:
     found.microBatches = setting.microBatches;
     found.searchesMicroBatches = false;
     found.schedule = setting.stages == 1 ? "" : setting.schedule;
+    if (found.recompute.size() < 2)
+      found.recompute = decision->recompute;
     plan::SearchRequest layouts = request;
     layouts.parallel = found.parallel;
     layouts.ranks = found.ranksOfStage();
@@ -185,6 +189,8 @@ private:
     if (failed(outcome))
       return failure();
     statePipeline(module, found);
+    if (failed(stateRecompute(module, found)))
+      return failure();
     Builder b(module.getContext());
     if (setting.stages > 1)
       for (auto [op, chunk] : llvm::zip(modelOps(trainingStep(module)), chunkOfOp))
@@ -244,6 +250,39 @@ void pipeline::statePipeline(ModuleOp module, const CompileOptions &options) {
   module->setAttr(dist::kStagesAttr, b.getI64IntegerAttr(options.parallel.pipeline));
   module->setAttr(dist::kMicroBatchesAttr, b.getI64IntegerAttr(schedule->microBatches));
   module->setAttr(dist::kScheduleAttr, b.getStringAttr(options.schedule.empty() ? schedule->name : options.schedule));
+}
+
+/// A word for each stage; none where all are "none".
+static std::vector<dist::Recompute> perStage(const CompileOptions &options) {
+  std::vector<dist::Recompute> words = options.recompute;
+  if (words.size() == 1)
+    words.assign(options.parallel.pipeline, words.front());
+  if (llvm::all_of(words, [](dist::Recompute word) { return word == dist::Recompute::None; }))
+    words.clear();
+  return words;
+}
+
+LogicalResult pipeline::stateRecompute(ModuleOp module, const CompileOptions &options) {
+  std::vector<dist::Recompute> words = perStage(options);
+  if (module->hasAttr(dist::kRecomputeAttr)) {
+    auto stated = passes::getRecompute(module, options.parallel.pipeline);
+    if (failed(stated))
+      return failure();
+    if (!options.recompute.empty() && !llvm::equal(*stated, words))
+      return module.emitError("the plan says what its stages compute again (")
+             << dist::kRecomputeAttr << " = " << module->getAttr(dist::kRecomputeAttr)
+             << "), and --recompute says something else";
+    return success();
+  }
+  if (!words.empty() && static_cast<int64_t>(words.size()) != options.parallel.pipeline)
+    return module.emitError("--recompute has a word for each of ")
+           << words.size() << " stages, and the plan has " << options.parallel.pipeline
+           << (options.parallel.pipeline == 1 ? " stage" : " stages");
+  if (!words.empty()) {
+    auto texts = llvm::map_to_vector(words, [](dist::Recompute word) { return StringRef(dist::toString(word)); });
+    module->setAttr(dist::kRecomputeAttr, Builder(module.getContext()).getStrArrayAttr(texts));
+  }
+  return success();
 }
 
 CompileOptions pipeline::withPlannedPipeline(ModuleOp module, const CompileOptions &options) {

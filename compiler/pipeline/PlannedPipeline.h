@@ -18,6 +18,10 @@ mlir::FailureOr<plan::SearchOutcome> searchPipeline(mlir::ModuleOp module, const
 /// Has the module state the pipeline that `options` ask for.
 void statePipeline(mlir::ModuleOp module, const CompileOptions &options);
 
+/// Has a planned module state what `options` (with its pipeline) ask its stages to compute again; nothing where that is
+/// nothing. Emits an error where it states something else, or where it is no list of words for its stages.
+mlir::LogicalResult stateRecompute(mlir::ModuleOp module, const CompileOptions &options);
+
 /// The options with the pipeline that the module states, where it states one.
 CompileOptions withPlannedPipeline(mlir::ModuleOp module, const CompileOptions &options);
 

@@ -50,6 +50,7 @@ struct ReportInput {
   cost::KernelOperations kernelOperations;
   int64_t microBatches = 1;
   std::string schedule = "none";
+  std::vector<std::string> recompute{};  // per stage, what its backward pass computes again
   std::vector<int64_t> stageRanks{};     // how many each stage has; empty: one stage of all
   std::vector<StageMesh> stageMeshes{};   // where they are not alike
 };

@@ -79,6 +79,12 @@ void forEach(const json::Object &report, StringRef key, function_ref<void(const 
         body(*row);
 }
 
+void forEachWord(const json::Object &object, StringRef key, function_ref<void(StringRef)> body) {
+  if (const json::Array *words = object.getArray(key))
+    for (const json::Value &word : *words)
+      body(word.getAsString().value_or(""));
+}
+
 bool isEmpty(const json::Object &report, StringRef key) {
   const json::Array *rows = report.getArray(key);
   return !rows || rows->empty();
@@ -100,6 +106,9 @@ void printSummary(const json::Object &report, raw_ostream &os) {
   for (StringRef key : {"data", "tensor", "pipeline", "zero", "micro_batches"})
     degrees += formatv("{0}{1} {2}", degrees.empty() ? "" : ", ", key, static_cast<int64_t>(number(*parallel, key))).str();
   line("parallel", degrees + ", schedule " + escaped(*parallel, "schedule"));
+  std::string recompute;
+  forEachWord(*parallel, "recompute", [&](StringRef word) { recompute += (recompute.empty() ? "" : ", ") + escaped(word); });
+  line("recompute, by stage", recompute);
   line("batch, precision, optimizer", Twine(static_cast<int64_t>(number(report, "batch"))) + ", " + escaped(report, "precision") +
                                           ", " + escaped(report, "optimizer"));
   line("predicted step on " + escaped(report, "machine"),

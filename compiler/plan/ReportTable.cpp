@@ -197,12 +197,22 @@ static void printSearch(const json::Object &report, raw_ostream &os) {
   os << "\n";
 }
 
+/// ", recompute full"; nothing where a stage keeps all that its backward pass needs.
+static std::string recomputeText(const json::Object &parallel, size_t stage) {
+  const json::Array *words = parallel.getArray("recompute");
+  StringRef word = words && stage < words->size() ? (*words)[stage].getAsString().value_or("none") : "none";
+  return word == "none" ? "" : ", recompute " + word.str();
+}
+
 /// Micro-batches, and which ranks hold which layers.
 static void printStages(const json::Object &report, raw_ostream &os) {
   const json::Object &parallel = *report.getObject("parallel");
   StringRef schedule = parallel.getString("schedule").value_or("none");
-  if (schedule == "none")
+  if (schedule == "none") {
+    if (std::string text = recomputeText(parallel, 0); !text.empty())
+      os << "Whole batch" << text << "\n\n";
     return;
+  }
   os << "Schedule " << schedule << ": " << static_cast<int64_t>(number(parallel, "micro_batches"))
      << (number(parallel, "micro_batches") == 1 ? " micro-batch" : " micro-batches") << ", stages wait "
      << format("%.3g", 100 * number(*report.getObject("predicted"), "bubble_fraction")) << " % of a step\n";
@@ -219,7 +229,7 @@ static void printStages(const json::Object &report, raw_ostream &os) {
     if (layers.size() > 1)
       os << " to " << layers.back().getAsString().value_or("");
     printMesh(stage, ", mesh", os);
-    os << "\n";
+    os << recomputeText(parallel, index) << "\n";
   }
   os << "\n";
 }

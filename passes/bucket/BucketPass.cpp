@@ -87,6 +87,7 @@ private:
 
   /// What uses reduced values, and what no reduction waits for, runs behind the last one, in the same order.
   /// In a schedule only within the tasks that update: tasks are in order, and what they hold must not live until the end.
+  /// So must not what is computed again, behind barriers.
   void moveDependentsBack() {
     Block::iterator begin = block.begin();
     bool updates = true; // a step without tasks is one that does
@@ -101,6 +102,9 @@ private:
   }
 
   void moveDependentsBack(Block::iterator begin, Block::iterator end) {
+    for (auto barrier : block.getOps<dist::OptimizationBarrierOp>())
+      if (begin != end && begin->isBeforeInBlock(barrier) && (end == block.end() || barrier->isBeforeInBlock(&*end)))
+        begin = std::next(barrier->getIterator());
     DenseSet<Operation *> dependents;
     SmallVector<Operation *> moved;
     // In a stream what is updated feeds the gradients of later tasks.

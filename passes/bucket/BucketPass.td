@@ -13,7 +13,7 @@ def BucketPass : Pass<"bucket", "::mlir::ModuleOp"> {
 
     An all-reduce that another one depends on, as the statistics of batch normalization do, is urgent: it only waits
     for others that come before its first use. What depends on reduced values and on nothing that is still to be
-    reduced, the optimizer, moves behind the last all-reduce.
+    reduced, the optimizer, moves behind the last all-reduce (where a `dist.optimization_barrier` stands, only what is behind it).
 
     ```mlir
     %0 = dist.all_reduce sum over @mesh ["data"](%a) : tensor<4x2xf32>

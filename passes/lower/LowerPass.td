@@ -14,7 +14,8 @@ def LowerPass : Pass<"lower", "::mlir::ModuleOp"> {
       memory per all-reduce, so that one collective covers a whole bucket of gradients;
     - a result that a fusion computes in an operand's place (`donate`) takes the operand's buffer where nothing else
       needs it any more; new values of parameters, optimizer state and state end in the buffers of the old ones;
-    - an all-reduce starts where its last operand exists and ends right before the first use of a result.
+    - an all-reduce starts where its last operand exists and ends right before the first use of a result;
+    - of an optimization barrier nothing is left: the order of the ops is that of the instructions.
 
     An nn.fusion becomes an `rt.define`, once per body and memory layout, and an `rt.kernel`; a library op becomes an
     `rt.library` with the views that the op asks for.

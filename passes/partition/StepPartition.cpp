@@ -35,7 +35,17 @@ static OpLayouts layoutsOf(Operation *op) {
   return layouts;
 }
 
+static LogicalResult checkBarrier(dist::OptimizationBarrierOp barrier) {
+  for (auto [input, result] : llvm::zip(barrier.getInputs(), barrier.getResults()))
+    if (!meanTheSame(dist::getLayout(input), dist::getLayout(result)))
+      return barrier.emitOpError() << "gives a value of layout " << dist::getLayout(input) << " the layout "
+                                   << dist::getLayout(result) << "; it changes nothing";
+  return success();
+}
+
 static LogicalResult checkOp(Operation *op) {
+  if (auto barrier = dyn_cast<dist::OptimizationBarrierOp>(op))
+    return checkBarrier(barrier);
   if (isa<dist::ReshardOp, dist::StageSendOp, dist::StageReceiveOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
     return success();
   OpLayouts stated = layoutsOf(op);
@@ -275,7 +285,9 @@ private:
     for (Value result : op->getResults())
       types.push_back(localType(result));
     SmallVector<Value> results;
-    if (auto shardable = dyn_cast<nn::ShardableOpInterface>(op); shardable && op->getNumRegions() == 0)
+    if (isa<dist::OptimizationBarrierOp>(op))
+      results = dist::OptimizationBarrierOp::create(b, op->getLoc(), operands).getResults();
+    else if (auto shardable = dyn_cast<nn::ShardableOpInterface>(op); shardable && op->getNumRegions() == 0)
       results = LocalOp(b, shardable, mesh, ranks.front()).build(operands, types);
     else
       results = b.clone(*op, mapping)->getResults();

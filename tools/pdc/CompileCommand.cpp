@@ -36,7 +36,7 @@ struct Arguments {
   uint64_t memoryLimit = 0, bucketBytes = 25'000'000;
   pipeline::CompileOptions options;
   std::string layout, planIn, planOut;
-  std::string microBatches;
+  std::string microBatches, recompute;
 };
 
 /// The first option that asks for what this version cannot do.
@@ -112,6 +112,28 @@ bool nameSchedule(Arguments &arguments) {
   return true;
 }
 
+/// --recompute=full, or a word for each stage. Of how many stages a search decides, one word can be said.
+bool readRecompute(Arguments &arguments) {
+  pipeline::CompileOptions &options = arguments.options;
+  if (arguments.recompute.empty())
+    return true;
+  llvm::SmallVector<llvm::StringRef> words;
+  llvm::StringRef(arguments.recompute).split(words, ',');
+  for (llvm::StringRef word : words) {
+    std::optional<dist::Recompute> recompute = dist::parseRecompute(word);
+    if (!recompute)
+      return fail("--recompute=" + arguments.recompute + ": expected none, full or selective, found '" + word.str() + "'"), false;
+    options.recompute.push_back(*recompute);
+  }
+  bool isKnown = !options.searchesStages() && options.plan.empty();
+  if (isKnown && words.size() > 1 && static_cast<int64_t>(words.size()) != options.parallel.pipeline)
+    return fail("--recompute=" + arguments.recompute + " has " + std::to_string(words.size()) + " words, for " +
+                std::to_string(options.parallel.pipeline) + (options.parallel.pipeline == 1 ? " stage" : " stages") +
+                ": expected one word for all of them, or one for each"),
+           false;
+  return true;
+}
+
 /// What the plan is made for and by. False after an error was told.
 bool readPlanning(Arguments &arguments) {
   pipeline::CompileOptions &options = arguments.options;
@@ -163,6 +185,8 @@ bool readPlanning(Arguments &arguments) {
   if (!arguments.microBatches.empty() && !options.searchesMicroBatches)
     options.microBatches = std::stoll(arguments.microBatches);
   if (options.searchesStages() ? !checkSearch(options) : !nameSchedule(arguments))
+    return false;
+  if (!readRecompute(arguments))
     return false;
   options.keepsPlan = !arguments.planOut.empty();
   // Here, so that a word that is none is told before the model is read.
@@ -331,6 +355,10 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
                        "interleaved[:chunks=N], zb (zb-h1), zb-h2, bidirectional, message-driven[:in-flight=N], "
                        "and without a flush pipedream[:vertical-sync], which updates after each micro-batch; or auto, "
                        "searched");
+  planning->add_option("--recompute", a.recompute,
+                       "What the backward pass computes again, so that less of the forward pass need be kept: none (default), "
+                       "full (all but what is alive at the borders of segments), selective (all but products with parameters "
+                       "and what is communicated); or a list with a word for each stage, full,none");
   planning->add_option(
       "--layout", a.layout,
       "Layout rules dim:axis,...: named dimensions are split over these axes (data, tensor), the rest "

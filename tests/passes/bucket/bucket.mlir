@@ -21,3 +21,21 @@ nn.step "train" @train(%arg0: tensor<4x2xf32> {nn.role = "input", nn.name = "arg
   %4 = dist.all_reduce sum over @mesh ["data"] (%3) : tensor<4x2xf32>
   nn.return %2, %4 : tensor<2xf32>, tensor<4x2xf32>
 }
+
+// What stands before a barrier, so before something that is computed again, stays: what it needs must not live until the end.
+// CHECK-LABEL: nn.step "gradient" @again
+// CHECK: %[[SUM:.*]] = dist.all_reduce sum over @mesh ["data"](%arg0) : tensor<4x2xf32>
+// CHECK-NEXT: %[[KEPT:.*]] = nn.relu %[[SUM]]
+// CHECK-NEXT: %[[BARRIER:.*]] = dist.optimization_barrier %[[SUM]]
+// CHECK-NEXT: %[[G:.*]] = nn.tanh %[[BARRIER]]
+// CHECK-NEXT: %[[OTHER:.*]] = dist.all_reduce sum over @mesh ["data"](%[[G]])
+// CHECK-NEXT: nn.return %[[KEPT]], %[[OTHER]]
+nn.step "gradient" @again(%arg0: tensor<4x2xf32> {nn.role = "input", nn.name = "arg0"})
+    -> (tensor<4x2xf32> {nn.role = "output", nn.name = "a"}, tensor<4x2xf32> {nn.role = "output", nn.name = "b"}) {
+  %0 = dist.all_reduce sum over @mesh ["data"] (%arg0) : tensor<4x2xf32>
+  %1 = nn.relu %0 : tensor<4x2xf32>
+  %2 = dist.optimization_barrier %0 : tensor<4x2xf32>
+  %3 = nn.tanh %2 : tensor<4x2xf32>
+  %4 = dist.all_reduce sum over @mesh ["data"] (%3) : tensor<4x2xf32>
+  nn.return %1, %4 : tensor<4x2xf32>, tensor<4x2xf32>
+}

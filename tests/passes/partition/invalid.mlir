@@ -64,3 +64,14 @@ nn.step "infer" @s(%x: tensor<4x6xf32> {nn.role = "parameter", nn.name = "x", di
   %0 = nn.softmax %x : (tensor<4x6xf32>) -> tensor<4x6xf32>
   nn.return %0 : tensor<4x6xf32>
 }
+
+// -----
+
+// a barrier that changes a layout
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @infer(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4x2xf32> {nn.role = "output", nn.name = "y", dist.layout = #dist.layout<[["data"], []]>})
+    attributes {dist.mesh = @mesh} {
+  // expected-error @below {{gives a value of layout #dist.layout<[[], []]> the layout #dist.layout<[["data"], []]>; it changes nothing}}
+  %0 = dist.optimization_barrier %x {dist.layouts = [#dist.layout<[["data"], []]>]} : tensor<4x2xf32>
+  nn.return %0 : tensor<4x2xf32>
+}
