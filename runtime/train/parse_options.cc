@@ -6,6 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/base/file_uses.h"
 #include "runtime/base/number_checks.h"
 #include "runtime/program/view.h"
@@ -230,6 +231,31 @@ std::string CheckTogether(const Options& options) {
   return CheckFiles(options);
 }
 
+bool Has(const program::Executable& executable, program::Mode mode) {
+  for (uint32_t i = 0; i < program::Size(executable.programs()); ++i) {
+    if (executable.programs()->Get(i)->mode() == mode) return true;
+  }
+  return false;
+}
+
+// Whether the executable was compiled with the programs of a command. The others are not listed; who calls one is told what
+// the executable lacks.
+bool CanRun(const program::Executable& executable, Command command) {
+  switch (command) {
+    case Command::kTrain:
+      return Has(executable, program::Mode::kTrain);
+    case Command::kEval:
+      return Has(executable, program::Mode::kEvaluate);
+    case Command::kInfer:
+      return Has(executable, program::Mode::kInfer);
+    case Command::kBench:
+      return Has(executable, program::Mode::kTrain) || Has(executable, program::Mode::kInfer);
+    case Command::kVerify:
+      return Has(executable, program::Mode::kTrain) && Has(executable, program::Mode::kGradient);
+  }
+  return false;
+}
+
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
@@ -260,7 +286,15 @@ ParsedCommandLine ParseCommandLine(int argc, const char* const* argv, const prog
   AddInfer(*commands[2].second, options, texts);
   AddBench(*commands[3].second, options, texts);
   AddVerify(*commands[4].second, options, texts);
-  for (const auto& [command, subcommand] : commands) AddRuntimeOptions(*subcommand, options);
+  std::vector<std::string> listed;
+  for (const auto& [command, subcommand] : commands) {
+    AddRuntimeOptions(*subcommand, options);
+    if (CanRun(executable, command)) {
+      listed.push_back(subcommand->get_name());
+    } else {
+      subcommand->group("");
+    }
+  }
 
   try {
     app.parse(argc, argv);
@@ -277,7 +311,7 @@ ParsedCommandLine ParseCommandLine(int argc, const char* const* argv, const prog
                                    [&](const auto& command) { return command.second->get_name() == first; });
     if (!known && first[0] != '-') {
       parsed.message = absl::StrCat("there is no command '", first,
-                                    "'; the commands are train, eval, infer, bench and verify");
+                                    "'; the commands are ", absl::StrJoin(listed, ", "));
       return parsed;
     }
     parsed.message = absl::StrCat(FirstLine(error.what()), "; see ", name, known ? " " + first : "", " --help");

@@ -391,11 +391,22 @@ TEST(CommandLine, HelpAndVersionNeedNoRanks) {
   const Outcome help = RunCommand(TokenModelImage(2, 4, 8), 1, {"--help"});
   EXPECT_EQ(help.codes[0], 0);
   EXPECT_THAT(help.out, HasSubstr("mpiexec -n 2 /bin/model"));
-  for (const char* command : {"train", "eval", "infer", "bench", "verify"})
-    EXPECT_THAT(help.out, HasSubstr(command));
+  for (const char* command : {"train", "eval", "bench", "verify"}) EXPECT_THAT(help.out, HasSubstr(command));
   EXPECT_THAT(RunCommand(TokenModelImage(2, 4, 8), 1, {"train", "--help"}).out, HasSubstr("--checkpoint"));
   EXPECT_EQ(RunCommand(TokenModelImage(2, 4, 8), 1, {"--version"}).out,
             "token_model, compiled by pdc 1.0 for 2 ranks (f32)\n");
+}
+
+TEST(CommandLine, ListsTheCommandsThatTheExecutableWasCompiledFor) {
+  EXPECT_THAT(RunCommand(TokenModelImage(2, 4, 8), 1, {"--help"}).out, Not(HasSubstr("infer")));
+  const Outcome inference = RunCommand(AffineModelImage(1, 4), 1, {"--help"});
+  EXPECT_THAT(inference.out, HasSubstr("infer"));
+  EXPECT_THAT(inference.out, HasSubstr("bench"));
+  for (const char* command : {"train", "eval", "verify"}) EXPECT_THAT(inference.out, Not(HasSubstr(std::string("  ") + command)));
+  EXPECT_THAT(RunCommand(AffineModelImage(1, 4), 1, {"fly"}).err, HasSubstr("the commands are infer, bench\n"));
+  // Who calls another one is told why there is none.
+  EXPECT_THAT(RunCommand(AffineModelImage(1, 4), 1, {"train", "--data=x", "--steps=1"}).err,
+              HasSubstr("compiled without the program 'train'"));
 }
 
 TEST(CommandLine, MistakesGiveOneLineFromOneRank) {
@@ -406,7 +417,7 @@ TEST(CommandLine, MistakesGiveOneLineFromOneRank) {
     return outcome.err;
   };
   EXPECT_THAT(error({}), HasSubstr("A subcommand is required"));
-  EXPECT_THAT(error({"fly"}), HasSubstr("there is no command 'fly'; the commands are train, eval"));
+  EXPECT_THAT(error({"fly"}), HasSubstr("there is no command 'fly'; the commands are train, eval, bench, verify\n"));
   EXPECT_THAT(error({"train", "--steps=1"}), HasSubstr("--data is required"));
   EXPECT_THAT(error({"train", "--steps=1"}), HasSubstr(" train --help\n"));
   EXPECT_THAT(error({"train", "--data=x"}), HasSubstr("--steps is required"));
