@@ -7,6 +7,8 @@
 
 using namespace pdc::plan;
 
+static constexpr uint32_t none = ~0u;
+
 namespace {
 /// Entry [i * n + j]: the least that choosing i instead of j costs more.
 using Differences = std::vector<double>;
@@ -80,11 +82,13 @@ public:
     }
   }
 
-  /// Which choices of a variable stay, ascending.
-  const std::vector<uint32_t> &survivors(uint32_t variable) {
-    uint32_t kind = kinds(keyOf(variable));
+  /// Which choices of a variable stay, ascending; `taken` stays, and dominates nothing.
+  const std::vector<uint32_t> &survivors(uint32_t variable, uint32_t taken) {
+    std::vector<uint32_t> key = keyOf(variable);
+    key.push_back(taken);
+    uint32_t kind = kinds(key);
     if (kind == survivorsOfKind.size())
-      survivorsOfKind.push_back(compute(variable));
+      survivorsOfKind.push_back(compute(variable, taken));
     return survivorsOfKind[kind];
   }
 
@@ -106,7 +110,7 @@ private:
     return key;
   }
 
-  std::vector<uint32_t> compute(uint32_t variable) {
+  std::vector<uint32_t> compute(uint32_t variable, uint32_t taken) {
     uint32_t n = networks[0]->extents[variable];
     std::vector<Differences> differences;
     for (NetworkDominance &dominance : dominances) {
@@ -121,8 +125,8 @@ private:
     // From the last choice down: of equal ones the first stays.
     std::vector<bool> stays(n, true);
     for (uint32_t i = n; i-- > 0;)
-      for (uint32_t j = 0; j < n && stays[i]; ++j)
-        if (j != i && stays[j] && isDominatedBy(i, j))
+      for (uint32_t j = 0; j < n && stays[i] && i != taken; ++j)
+        if (j != i && j != taken && stays[j] && isDominatedBy(i, j))
           stays[i] = false;
     std::vector<uint32_t> survivors;
     for (uint32_t i = 0; i < n; ++i)
@@ -139,14 +143,18 @@ private:
 };
 } // namespace
 
-Domains pdc::plan::pruneDominated(const std::vector<const CostNetwork *> &networks, const Domains &domains) {
+Domains pdc::plan::pruneDominated(const std::vector<const CostNetwork *> &networks, const Domains &domains,
+                                  const TakenChoices &taken) {
   DominancePruning pruning(networks);
   Domains pruned = domains;
   for (uint32_t variable = 0; variable < networks[0]->extents.size(); ++variable) {
     uint32_t node = networks[0]->nodeOf[variable];
     std::vector<uint32_t> &domain = pruned[node];
+    uint32_t index = none;
+    if (!taken.empty() && taken[node])
+      index = static_cast<uint32_t>(std::find(domain.begin(), domain.end(), *taken[node]) - domain.begin());
     domain.clear();
-    for (uint32_t choice : pruning.survivors(variable))
+    for (uint32_t choice : pruning.survivors(variable, index))
       domain.push_back(domains[node][choice]);
   }
   return pruned;

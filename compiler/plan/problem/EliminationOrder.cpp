@@ -50,12 +50,13 @@ double pdc::plan::entriesOf(const std::vector<uint32_t> &scope, const std::vecto
 }
 
 namespace {
-enum class Heuristic { weight, growth, sharedWeight };
+/// `free`: only what makes no table larger than the largest that it takes in.
+enum class Heuristic { free, weight, growth, sharedWeight };
 
 /// Eliminates on paper: tables are numbers of kinds.
 class GreedyOrder {
 public:
-  GreedyOrder(const CostNetwork &network, Heuristic heuristic) : network(network), heuristic(heuristic) {
+  explicit GreedyOrder(const CostNetwork &network) : network(network) {
     for (const Factor &factor : network.factors)
       tables.push_back({factor.scope, factor.table});
     liveInputs.resize(network.extents.size());
@@ -63,15 +64,22 @@ public:
       for (uint32_t variable : network.factors[i].scope)
         liveInputs[variable].push_back(i);
     kindOf.assign(network.extents.size(), none);
-  }
-
-  /// Nothing if it would take at least `operations`.
-  std::optional<EliminationOrder> run(double operations) {
     for (uint32_t variable = 0; variable < network.extents.size(); ++variable)
       classify(variable);
+  }
+
+  /// Goes on by another heuristic, as long as there is something for it. Nothing if it would take at least `operations`.
+  std::optional<EliminationOrder> run(Heuristic next, double operations) {
+    heuristic = next;
+    queue.clear();
+    for (uint32_t kind = 0; kind < kinds.size(); ++kind)
+      if (!kinds[kind].members.empty())
+        queue.emplace(scoreOf(kinds[kind]), kind);
     while (!queue.empty()) {
       if (order.operations >= operations)
         return std::nullopt;
+      if (heuristic == Heuristic::free && queue.begin()->first == unsuitable)
+        break;
       uint32_t kind = queue.begin()->second;
       // Members that touch each other change kind when the first goes.
       std::vector<uint32_t> members(kinds[kind].members.begin(), kinds[kind].members.end());
@@ -79,7 +87,7 @@ public:
         if (kindOf[variable] == kind)
           eliminate(variable);
     }
-    return std::move(order);
+    return order;
   }
 
 private:
@@ -89,7 +97,7 @@ private:
   };
   struct Kind {
     std::set<uint32_t> members;
-    double bucketEntries = 0, messageEntries = 0, inputEntries = 0;
+    double bucketEntries = 0, messageEntries = 0, inputEntries = 0, largestInput = 0;
     bool isCounted = false; // in the sums of the order
     uint32_t message = none;
     uint32_t shape = none; // kinds that differ in messages only have the same
@@ -97,6 +105,8 @@ private:
 
   double scoreOf(const Kind &kind) const {
     switch (heuristic) {
+    case Heuristic::free:
+      return kind.messageEntries <= kind.largestInput ? kind.bucketEntries : unsuitable;
     case Heuristic::weight:
       return kind.bucketEntries;
     case Heuristic::growth:
@@ -147,8 +157,11 @@ private:
       kind.messageEntries = entriesOf(scope, network.extents);
       kind.bucketEntries = kind.messageEntries * network.extents[variable];
       kind.shape = shapeOf(variable, bucket);
-      for (uint32_t input : liveInputs[variable])
-        kind.inputEntries += entriesOf(tables[input].scope, network.extents);
+      for (uint32_t input : liveInputs[variable]) {
+        double entries = entriesOf(tables[input].scope, network.extents);
+        kind.inputEntries += entries;
+        kind.largestInput = std::max(kind.largestInput, entries);
+      }
     }
     Kind &kind = kinds[number];
     if (!kind.members.empty())
@@ -202,7 +215,8 @@ private:
   static constexpr uint32_t none = ~0u;
   static constexpr uint32_t transient = 8; // layers, about, before messages repeat themselves
   const CostNetwork &network;
-  const Heuristic heuristic;
+  static constexpr double unsuitable = std::numeric_limits<double>::infinity();
+  Heuristic heuristic = Heuristic::free;
   EliminationOrder order;
   std::vector<PaperTable> tables;                // factors, then messages
   std::vector<std::vector<uint32_t>> liveInputs; // of each variable, ascending
@@ -220,9 +234,12 @@ EliminationOrder pdc::plan::orderElimination(const CostNetwork &network) {
   double cheap = 500 * static_cast<double>(network.factors.size());
   EliminationOrder best;
   best.operations = std::numeric_limits<double>::infinity();
+  // What makes no table larger than it takes in does no harm, and is the same for all.
+  GreedyOrder begun(network);
+  begun.run(Heuristic::free, best.operations);
   for (Heuristic heuristic : {Heuristic::sharedWeight, Heuristic::weight, Heuristic::growth})
     if (best.operations > cheap)
-      if (auto order = GreedyOrder(network, heuristic).run(best.operations);
+      if (auto order = GreedyOrder(begun).run(heuristic, best.operations);
           order && order->operations < best.operations)
         best = std::move(*order);
   return best;

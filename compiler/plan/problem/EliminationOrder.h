@@ -20,8 +20,8 @@ struct EliminationOrder {
   uint32_t width = 0;       // most variables in a message
 };
 
-/// An order that keeps tables small: the best of several greedy ones (weight of the bucket; growth of memory;
-/// weight divided by the number of steps of the same kind). Steps of the same kind, which have equal inputs on
+/// An order that keeps tables small: first what makes no table larger than it takes in, then the best of several greedy ones
+/// (weight of the bucket; growth of memory; weight divided by the number of steps of the same kind). Steps of the same kind, which have equal inputs on
 /// scopes of equal shape, are made together, so that layers that are the same are taken apart in the same
 /// way.
 EliminationOrder orderElimination(const CostNetwork &network);

@@ -3,6 +3,7 @@
 #include "compiler/plan/problem/Marginals.h"
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace pdc::plan;
 
@@ -24,6 +25,89 @@ std::vector<uint32_t> Marginals::keyOf(size_t index) const {
   return key;
 }
 
+namespace {
+/// Of each axis of a bucket the choices that some useful entry has: the rest of the tables is left out, and infinite in what
+/// comes of them.
+class UsefulPart {
+public:
+  UsefulPart(const std::vector<uint32_t> &extents, const AxisTable &outside) : extents(extents) {
+    for (uint32_t extent : extents)
+      choices.emplace_back(extent);
+    for (auto &ofAxis : choices)
+      std::iota(ofAxis.begin(), ofAxis.end(), 0);
+    for (size_t i = 0; i < outside.axes.size(); ++i)
+      choices[outside.axes[i]] = findUseful(outside, i);
+  }
+
+  std::vector<uint32_t> usefulExtents() const {
+    std::vector<uint32_t> useful;
+    for (const auto &ofAxis : choices)
+      useful.push_back(static_cast<uint32_t>(ofAxis.size()));
+    return useful;
+  }
+
+  /// The table's useful entries, one after the other.
+  std::vector<double> take(const AxisTable &table) const {
+    std::vector<double> useful;
+    forEach(table.axes, [&](size_t offset) { useful.push_back(table.entries[offset]); });
+    return useful;
+  }
+
+  /// A table of which these are the useful entries.
+  std::vector<double> spread(const std::vector<double> &useful, const std::vector<uint32_t> &axes) const {
+    std::vector<double> entries(entriesOf(axes), forbidden);
+    size_t next = 0;
+    forEach(axes, [&](size_t offset) { entries[offset] = useful[next++]; });
+    return entries;
+  }
+
+private:
+  size_t entriesOf(const std::vector<uint32_t> &axes) const {
+    size_t entries = 1;
+    for (uint32_t axis : axes)
+      entries *= extents[axis];
+    return entries;
+  }
+
+  /// The choices of one of the table's axes that have a finite entry.
+  std::vector<uint32_t> findUseful(const AxisTable &table, size_t position) const {
+    size_t inner = 1, own = extents[table.axes[position]], outer = entriesOf(table.axes);
+    for (size_t i = position + 1; i < table.axes.size(); ++i)
+      inner *= extents[table.axes[i]];
+    outer /= inner * own;
+    std::vector<uint32_t> useful;
+    for (uint32_t choice = 0; choice < own; ++choice) {
+      bool isUseful = false;
+      for (size_t i = 0; i < outer && !isUseful; ++i) {
+        const double *row = table.entries + (i * own + choice) * inner;
+        isUseful = std::any_of(row, row + inner, [](double entry) { return entry != forbidden; });
+      }
+      if (isUseful)
+        useful.push_back(choice);
+    }
+    return useful;
+  }
+
+  template <typename Visit> void forEach(const std::vector<uint32_t> &axes, Visit visit) const {
+    std::vector<size_t> strides(axes.size(), 1);
+    for (size_t i = axes.size(); i-- > 1;)
+      strides[i - 1] = strides[i] * extents[axes[i]];
+    forEach(axes, strides, 0, 0, visit);
+  }
+  template <typename Visit>
+  void forEach(const std::vector<uint32_t> &axes, const std::vector<size_t> &strides, size_t position, size_t offset,
+               Visit &visit) const {
+    if (position == axes.size())
+      return visit(offset);
+    for (uint32_t choice : choices[axes[position]])
+      forEach(axes, strides, position + 1, offset + choice * strides[position], visit);
+  }
+
+  const std::vector<uint32_t> &extents;
+  std::vector<std::vector<uint32_t>> choices; // of each axis
+};
+} // namespace
+
 Marginals::Tables Marginals::compute(size_t index) {
   const EliminationStep &step = order.steps[index];
   Bucket bucket = elimination.bucketOf(step);
@@ -41,18 +125,25 @@ Marginals::Tables Marginals::compute(size_t index) {
     if (axis != bucket.eliminated)
       outside.axes.push_back(axis);
 
-  std::vector<std::vector<double>> projections = minProjections(bucket.extents, tables, targets);
+  UsefulPart part(bucket.extents, outside);
+  std::vector<std::vector<double>> useful;
+  for (const AxisTable &table : tables)
+    useful.push_back(part.take(table));
+  for (size_t i = 0; i < tables.size(); ++i)
+    tables[i].entries = useful[i].data();
+  std::vector<std::vector<double>> projections = minProjections(part.usefulExtents(), tables, targets);
+  for (size_t i = 0; i < targets.size(); ++i)
+    projections[i] = part.spread(projections[i], targets[i]);
   // The message is kept without its least entry: so much is every sum here above what it should be.
   double least = *std::min_element(projections[0].begin(), projections[0].end());
   for (double &entry : projections[0])
-    entry -= least;
+    entry = entry - least < useless ? entry - least : forbidden;
   Tables result{network.pool.intern(std::move(projections[0])), {}};
   for (size_t i = 0; i < messages.size(); ++i) {
     std::vector<double> &entries = projections[i + 1];
     const std::vector<double> &message = network.pool[messages[i]];
     for (size_t k = 0; k < entries.size(); ++k)
-      if (!std::isinf(entries[k]))
-        entries[k] -= least + message[k];
+      entries[k] = entries[k] - least < useless ? entries[k] - (least + message[k]) : forbidden;
     result.outsides.push_back(network.pool.intern(std::move(entries)));
   }
   return result;

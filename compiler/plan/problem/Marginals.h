@@ -3,6 +3,7 @@
 #define PDC_COMPILER_PLAN_PROBLEM_MARGINALS_H
 
 #include "compiler/plan/problem/Elimination.h"
+#include <limits>
 
 namespace pdc::plan {
 
@@ -12,9 +13,11 @@ namespace pdc::plan {
 /// the message stands for. Steps that are the same are computed once here too.
 class Marginals {
 public:
-  /// `elimination` has run and found a plan; `network` gains tables.
-  Marginals(CostNetwork &network, const EliminationOrder &order, const Elimination &elimination)
-      : network(network), order(order), elimination(elimination) {}
+  /// `elimination` has run and found a plan; `network` gains tables. What is so many quanta above the best plan or more need
+  /// not be told apart, and becomes infinite: so the tables of equal layers repeat themselves after fewer of them.
+  Marginals(CostNetwork &network, const EliminationOrder &order, const Elimination &elimination,
+            double useless = std::numeric_limits<double>::infinity())
+      : network(network), order(order), elimination(elimination), useless(useless) {}
 
   /// False if that would take more than the limits allow.
   bool run(const SearchLimits &limits, SolverStatistics &statistics);
@@ -37,6 +40,7 @@ private:
   CostNetwork &network;
   const EliminationOrder &order;
   const Elimination &elimination;
+  const double useless;
   std::vector<uint32_t> marginals; // table of each variable
   std::vector<uint32_t> outsides;  // table of each step
   std::unordered_map<std::vector<uint32_t>, Tables, KeyHash> known;

@@ -2,7 +2,6 @@
 
 #include "compiler/plan/problem/PricedSearch.h"
 #include "compiler/plan/problem/BranchAndBound.h"
-#include "compiler/plan/problem/Dominance.h"
 #include "compiler/plan/problem/Elimination.h"
 #include "compiler/plan/problem/TreeBounds.h"
 #include <algorithm>
@@ -29,11 +28,12 @@ static void take(PricedPlan &plan, const Problem &problem, std::vector<uint32_t>
 }
 
 CostNetwork pdc::plan::buildPrunedNetwork(const Problem &problem, Domains &domains, const Pricing &pricing,
-                                          double planCost, SolverStatistics &statistics) {
+                                          double planCost, SolverStatistics &statistics,
+                                          const TakenChoices &taken) {
   CostNetwork network = buildNetwork(problem, domains, pricing, planCost);
   // Less choices dominate more; the later rounds find little.
   for (int round = 0; round < 4; ++round) {
-    Domains pruned = pruneDominated({&network}, domains);
+    Domains pruned = pruneDominated({&network}, domains, taken);
     if (pruned == domains)
       break;
     domains = std::move(pruned);

@@ -3,6 +3,7 @@
 #define PDC_COMPILER_PLAN_PROBLEM_PRICEDSEARCH_H
 
 #include "compiler/plan/problem/CostNetwork.h"
+#include "compiler/plan/problem/Dominance.h"
 #include "compiler/plan/problem/LocalSearch.h"
 #include "compiler/plan/problem/Solver.h"
 
@@ -21,9 +22,10 @@ struct PricedPlan {
 PricedPlan searchAtPrice(const Problem &problem, const Adjacency &adjacency, const Domains &domains,
                          const Pricing &pricing, const SearchLimits &limits, SolverStatistics &statistics);
 
-/// A network without dominated choices, which leave the domains, too. `planCost` as for buildNetwork().
+/// A network without dominated choices, which leave the domains, too. `planCost` as for buildNetwork(), `taken` as for
+/// pruneDominated().
 CostNetwork buildPrunedNetwork(const Problem &problem, Domains &domains, const Pricing &pricing,
-                               double planCost, SolverStatistics &statistics);
+                               double planCost, SolverStatistics &statistics, const TakenChoices &taken = {});
 
 /// Choices of nodes from those of variables.
 std::vector<uint32_t> choicesOfNodes(const CostNetwork &network, const Domains &domains,

@@ -15,11 +15,11 @@ struct RunnerUp {
   bool isExact = false; // all other decisions are made anew; otherwise they stay, and less may be possible
 };
 
-/// For each node the runner-up, or nothing where it has no other choice that is possible. All nodes at once:
-/// the time of about three searches. Under a memory limit seconds are those of the priced problem, whose
-/// optimum the solution may miss by its gap.
+/// For each of the nodes that are asked for the runner-up, or nothing where it has no other choice that is possible. All
+/// at once, in the time of a few searches. Under a memory limit seconds are those of the priced problem, whose optimum the
+/// solution may miss by its gap.
 std::vector<std::optional<RunnerUp>> findRunnerUps(const Problem &problem, const Solution &solution,
-                                                   const SearchLimits &limits = {});
+                                                   const std::vector<uint32_t> &asked, const SearchLimits &limits = {});
 
 } // namespace pdc::plan
 

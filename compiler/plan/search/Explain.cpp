@@ -100,9 +100,9 @@ std::vector<Decision> plan::explainDecisions(nn::StepOp step, const SearchSpace 
             return describeSplit(&op, space.splitsOf(&op)[choice], mesh);
           });
     }
-  std::vector<std::optional<RunnerUp>> runnerUps = findRunnerUps(space.getProblem(), solution);
-  for (auto [decision, node, text] : llvm::zip(decisions, nodes, describe))
-    if (const std::optional<RunnerUp> &runnerUp = runnerUps[node]) {
+  std::vector<std::optional<RunnerUp>> runnerUps = findRunnerUps(space.getProblem(), solution, nodes);
+  for (auto [decision, runnerUp, text] : llvm::zip(decisions, runnerUps, describe))
+    if (runnerUp) {
       decision.runnerUp = text(runnerUp->choice);
       decision.costDifferenceSeconds = runnerUp->extraSeconds;
     }
