@@ -24,6 +24,9 @@ CutGraph::CutGraph(const StepUnits &units) : units(units) {
     for (int other = cut + 1; other < cuts.size(); ++other)
       if (cuts.isSubset(cut, other))
         larger[cut].push_back(static_cast<uint32_t>(other));
+  for (auto [index, parameter] : llvm::enumerate(units.getParameters()))
+    if (parameter.units.size() > 1)
+      tied.push_back(index);
   known.resize(cuts.size());
   for (auto &row : known)
     row.resize(cuts.size());
@@ -217,10 +220,9 @@ void StageCosts::sumUnits() {
 /// A parameter that several units compute with counts once on a stage. Where another stage has it as well, each sends the
 /// other its part of the gradient.
 void StageCosts::addTied(uint32_t from, uint32_t to, const Table &table, Stage &stage) const {
-  const LayoutTable &layout = *layouts[table.position];
-  for (auto [parameter, row] : llvm::zip(graph.getUnits().getParameters(), layout.parameters)) {
-    if (parameter.units.size() < 2)
-      continue;
+  for (size_t index : graph.getTied()) {
+    const UnitParameter &parameter = graph.getUnits().getParameters()[index];
+    const LayoutTable::Parameter &row = layouts[table.position]->parameters[index];
     auto inside = std::count_if(parameter.units.begin(), parameter.units.end(), [&](int unit) {
       return graph.contains(to, unit) && !graph.contains(from, unit);
     });

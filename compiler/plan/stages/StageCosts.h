@@ -37,6 +37,8 @@ public:
 
   const StepUnits &getUnits() const { return units; }
   const std::vector<std::vector<uint32_t>> &getLarger() const { return larger; }
+  /// Parameters that several units compute with.
+  const std::vector<size_t> &getTied() const { return tied; }
   bool contains(uint32_t cut, int unit) const { return units.getCuts().contains(static_cast<int>(cut), unit); }
   /// Messages that a stage between two cuts receives.
   struct Incoming {
@@ -48,6 +50,7 @@ public:
 private:
   const StepUnits &units;
   std::vector<std::vector<uint32_t>> larger;
+  std::vector<size_t> tied;
   mutable std::vector<std::vector<std::optional<std::vector<Incoming>>>> known;
 };
 
