@@ -4,6 +4,7 @@
 #include "compiler/machine/DescriptionReader.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
+#include <cmath>
 
 using namespace pdc::machine;
 
@@ -41,7 +42,8 @@ private:
   std::vector<LinkLevel> readLevels(const Description &list, const std::string &path, int64_t product,
                                     const char *what);
   LinkLevel readLevel(const Description &map, const std::string &path);
-  MeasuredCollective readCollective(const Description &map, const std::string &path, size_t levels);
+  MeasuredCollective readCollective(const Description &map, const std::string &path, const Cluster &cluster);
+  void checkShape(const MeasuredCollective &measured, const Description &at, const std::string &path, const Cluster &cluster);
 
   ReadContext context;
 };
@@ -88,8 +90,7 @@ void SchemaReader::readTop(const Description &description, Cluster &cluster) {
     cluster.storage = readHostLink(*storage, "storage");
   if (const Description *collectives = top.child("collectives", Kind::List))
     for (size_t i = 0; i < collectives->items.size(); ++i)
-      cluster.collectives.push_back(readCollective(collectives->items[i], indexed("collectives", i),
-                                                   cluster.nodes[0].links.size() + cluster.network.size()));
+      cluster.collectives.push_back(readCollective(collectives->items[i], indexed("collectives", i), cluster));
   cluster.ranksInUse = top.integer("ranks", 1, 0);
   if (cluster.ranksInUse > cluster.deviceCount())
     context.fail(description, "ranks",
@@ -266,8 +267,30 @@ LinkLevel SchemaReader::readLevel(const Description &map, const std::string &pat
   return level;
 }
 
+/// The groups that were measured are groups of this cluster.
+void SchemaReader::checkShape(const MeasuredCollective &measured, const Description &at, const std::string &path,
+                              const Cluster &cluster) {
+  std::vector<LinkLevel> levels = cluster.levels();
+  if (measured.members.size() != levels.size())
+    return context.fail(at, path,
+                        "expected one number for each of the " + std::to_string(levels.size()) +
+                            " link levels, innermost first, found " + std::to_string(measured.members.size()));
+  int64_t size = 1;
+  for (auto [members, level] : llvm::zip_equal(measured.members, levels)) {
+    if (members > level.members)
+      return context.fail(at, path,
+                          "expected at most the " + std::to_string(level.members) + " members that the level '" + level.name +
+                              "' has, found " + std::to_string(members));
+    size *= members;
+  }
+  if (measured.groups > cluster.deviceCount() / size)
+    context.fail(at, path,
+                 std::to_string(measured.groups) + " groups of " + std::to_string(size) + " were busy at once, which the " +
+                     std::to_string(cluster.deviceCount()) + " devices of the cluster cannot be");
+}
+
 MeasuredCollective SchemaReader::readCollective(const Description &map, const std::string &path,
-                                                size_t levels) {
+                                                const Cluster &cluster) {
   MeasuredCollective measured;
   MapReader reader(map, path, {"kind", "members", "groups", "points"}, context);
   reader.text("kind");
@@ -276,12 +299,12 @@ MeasuredCollective SchemaReader::readCollective(const Description &map, const st
   if (const Description *members = reader.child("members", Kind::List, /*required=*/true)) {
     for (const Description &item : members->items) {
       double number = readQuantity(item, reader.pathOf("members"), Unit::Number, Range::Positive, context);
-      measured.members.push_back(static_cast<int64_t>(number));
+      if (number != std::floor(number) || number > 1e9)
+        context.fail(item, reader.pathOf("members"), "expected a whole number");
+      measured.members.push_back(static_cast<int64_t>(std::min(number, 1e9)));
     }
-    if (measured.members.size() != levels)
-      context.fail(*members, reader.pathOf("members"),
-                   "expected one number for each of the " + std::to_string(levels) +
-                       " link levels, innermost first, found " + std::to_string(measured.members.size()));
+    if (context.error.empty())
+      checkShape(measured, *members, reader.pathOf("members"), cluster);
   }
   if (const Description *points = reader.child("points", Kind::List, /*required=*/true))
     for (auto [bytes, seconds] :

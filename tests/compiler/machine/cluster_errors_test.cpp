@@ -171,6 +171,20 @@ TEST(ClusterErrors, MeasuredShapeOfAnotherDepth) {
             "found 1");
 }
 
+TEST(ClusterErrors, MeasuredGroupsThatTheClusterDoesNotHave) {
+  auto measured = [](const std::string &shape) {
+    return after("network:", "collectives: [{kind: all_reduce, " + shape + ", points: [[1, 1]]}]\nnetwork:");
+  };
+  EXPECT_EQ(measured("members: [8, 1]"),
+            "c.yaml:18: collectives[0].members: expected at most the 4 members that the level 'nvlink' has, found 8");
+  EXPECT_EQ(measured("members: [4, 3]"),
+            "c.yaml:18: collectives[0].members: expected at most the 2 members that the level 'ethernet' has, found 3");
+  EXPECT_EQ(measured("members: [2, 2], groups: 3"),
+            "c.yaml:18: collectives[0].members: 3 groups of 4 were busy at once, which the 8 devices of the cluster cannot be");
+  EXPECT_EQ(measured("members: [1.5, 2]"), "c.yaml:18: collectives[0].members: expected a whole number");
+  EXPECT_EQ(measured("members: [2, 2], groups: 2"), "");
+}
+
 TEST(ClusterErrors, TextThatIsNoYaml) {
   EXPECT_EQ(messageOf("name: [a"), "c.yaml:1: this is not YAML: end of sequence flow not found");
   EXPECT_EQ(messageOf(""), "c.yaml:1: expected one YAML document, found 0");
