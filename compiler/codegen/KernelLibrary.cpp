@@ -38,7 +38,10 @@ struct KernelLibraryBuilder::State {
   std::string targetError;
   OwningOpRef<ModuleOp> module;
   llvm::StringMap<Kernel> kernels;
+  /// For errors about all kernels: where the first of them comes from.
+  std::optional<Location> place;
 
+  InFlightDiagnostic error() const { return emitError(place.value_or(UnknownLoc::get(context))); }
   void clear() {
     module = ModuleOp::create(UnknownLoc::get(context));
     kernels.clear();
@@ -100,6 +103,8 @@ FailureOr<Kernel> KernelLibraryBuilder::add(nn::FusionOp fusion, ArrayRef<MemRef
   std::string symbol = makeSymbol(fusion, arguments);
   if (auto found = state->kernels.find(symbol); found != state->kernels.end())
     return found->second;
+  if (!state->place)
+    state->place = fusion.getLoc();
   auto schedule = makeSchedule(fusion, arguments);
   if (failed(schedule))
     return failure();
@@ -121,16 +126,15 @@ static void allowContraction(ModuleOp module) {
 
 FailureOr<std::unique_ptr<llvm::Module>>
 KernelLibraryBuilder::State::compile(llvm::LLVMContext &llvmContext) {
-  Location loc = UnknownLoc::get(context);
   if (!target)
-    return emitError(loc) << "cannot generate code: " << targetError;
+    return error() << "cannot generate code: " << targetError;
   allowContraction(*module);
   expandMath(*module);
   if (failed(lowerToLLVM(*module)))
     return failure();
   auto result = makeOptimizedModule(*module, llvmContext, *target, options.optimizationLevel);
   if (!result)
-    return emitError(loc) << "cannot translate the kernels to LLVM IR";
+    return error() << "cannot translate the kernels to LLVM IR";
   clear();
   return result;
 }
@@ -142,11 +146,11 @@ FailureOr<std::string> KernelLibraryBuilder::build() {
     return failure();
   auto object = emitObject(**module, *state->target);
   if (failed(object))
-    return emitError(UnknownLoc::get(state->context)) << "LLVM cannot write object files for this target";
+    return state->error() << "LLVM cannot write object files for this target";
   std::string error;
   auto linked = linkSharedObject(*object, error);
   if (failed(linked))
-    return emitError(UnknownLoc::get(state->context)) << "cannot link the kernels: " << error;
+    return state->error() << "cannot link the kernels: " << error;
   return linked;
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/pipeline/KernelOperations.h"
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/pipeline/MessageTimes.h"
+#include "compiler/pipeline/ModelInputs.h"
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/pipeline/PlannedPipeline.h"
 #include "compiler/pipeline/StagePlans.h"
@@ -225,7 +226,7 @@ FailureOr<std::string> buildKernels(ModuleOp module, const CompileOptions &optio
 
 /// What the report says of a plan, and what the rt form does not have any more.
 struct PlanFacts {
-  std::vector<plan::LayoutRow> layouts;
+  std::vector<plan::LayoutRow> layouts, optimizerLayouts;
   std::vector<plan::CommunicationRow> communication;
   std::pair<std::vector<std::string>, std::vector<int64_t>> mesh;
   std::vector<plan::StageMesh> stageMeshes;
@@ -236,22 +237,41 @@ struct PlanFacts {
   std::string modelName;
 };
 
+/// Only its layouts say how a plan that was read is parallel; of stages that are not alike, each by its own, and together as
+/// the largest numbers.
+plan::ParallelSpec describeReadPlan(ModuleOp module, const CompileOptions &options) {
+  plan::ParallelSpec asked = options.parallel;
+  asked.isSearched = true;
+  if (options.parallel.stages.empty())
+    return plan::describeParallelism(*module.getOps<nn::StepOp>().begin(), asked, options.ranksOfStage());
+  plan::ParallelSpec whole = asked;
+  whole.data = whole.tensor = 1;
+  whole.zero = 0;
+  std::vector<int64_t> ranks = options.ranksOfStages();
+  for (const auto &[step, stages] : firstSteps(module))
+    for (int64_t stage : stages) {
+      plan::ParallelSpec found = plan::describeParallelism(step, asked, ranks[stage]);
+      whole.data = std::max(whole.data, found.data);
+      whole.tensor = std::max(whole.tensor, found.tensor);
+      whole.zero = std::max(whole.zero, found.zero);
+      whole.stages[stage] = found;
+    }
+  return whole;
+}
+
 PlanFacts collectFacts(ModuleOp module, const CompileOptions &asked, const DimensionNames &names,
                        const Outcome &outcome) {
   PlanFacts facts;
   CompileOptions &options = facts.options = withPlannedPipeline(module, asked);
   facts.recompute = *passes::getRecompute(module, options.parallel.pipeline); // checked with the plan
   facts.layouts = collectLayouts(module, names);
+  facts.optimizerLayouts = collectLayouts(module, names, /*ofOptimizer=*/true);
   facts.communication = collectCommunication(module, options);
   facts.mesh = collectMesh(module);
   facts.stageMeshes = collectStageMeshes(module);
   facts.parallel = outcome ? outcome->parallel : options.parallel;
-  if (!options.plan.empty()) {
-    // Only its layouts say how a plan that was read is parallel.
-    facts.parallel.isSearched = true;
-    facts.parallel =
-        plan::describeParallelism(*module.getOps<nn::StepOp>().begin(), facts.parallel, options.ranksOfStage());
-  }
+  if (!options.plan.empty())
+    facts.parallel = describeReadPlan(module, options);
   if (options.keepsPlan)
     llvm::raw_string_ostream(facts.text) << module;
   auto name = module->getAttrOfType<StringAttr>("nn.model_name");
@@ -286,13 +306,10 @@ std::string_view view(const std::string &text) { return {text.data(), text.size(
 
 /// Samples that are sequences of ids: how many each has.
 int64_t tokensPerSample(const program::ExecutableT &executable) {
-  for (const auto &program : executable.programs)
-    for (const auto &buffer : program->buffers)
-      if (buffer->kind == program::BufferKind::kInput)
-        return buffer->element_type == program::ElementType::kI32 && buffer->global_shape.size() == 2
-                   ? buffer->global_shape[1]
-                   : 0;
-  return 0;
+  if (executable.programs.empty() || executable.programs.front()->inputs.empty())
+    return 0;
+  const program::InputT &first = *executable.programs.front()->inputs.front();
+  return first.element_type == program::ElementType::kI32 && first.shape.size() == 2 ? first.shape[1] : 0;
 }
 
 } // namespace
@@ -339,6 +356,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
   // What the plan is made of does not depend on it.
   if (failed(runBetween(module, options, done, Phase::Step, outcome)))
     return failure();
+  ModelInputs inputs = collectInputs(module);
   auto planAndLower = [&](const CompileOptions &tried, Outcome &found) {
     if (failed(runBetween(module, tried, std::max(done, Phase::Step), Phase::Plan, found)))
       return failure();
@@ -357,6 +375,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
   cost::KernelOperations kernelOperations = countKernelOperations(module, programOptions.kernels);
   for (auto &kernel : executable.kernels)
     kernel->operations = kernelOperations[kernel->symbol];
+  setInputs(executable, inputs);
   setIdRanges(executable, idRanges);
   executable.model = facts.modelName;
   executable.compiler_version = kCompilerVersion;
@@ -385,6 +404,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 std::move(kernelOperations)};
   std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(facts.mesh);
   reportInput.stageMeshes = std::move(facts.stageMeshes);
+  reportInput.optimizerLayouts = std::move(facts.optimizerLayouts);
   describeSchedule(facts.options, facts.recompute, reportInput);
   llvm::json::Object report = plan::buildReport(reportInput);
   Compiled compiled;

@@ -1,6 +1,7 @@
 //===- FitMemory.cpp - plans until one fits into memory -------------------===//
 
 #include "compiler/pipeline/FitMemory.h"
+#include "compiler/pipeline/PlannedPipeline.h"
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -21,6 +22,7 @@ struct MemoryNeed {
   int64_t bytes = 0; // of the program that needs most
   std::string mode;  // that program
   int64_t stage = 0; // of the pipeline, which runs it
+  int64_t stages = 1;
   std::string mesh;  // " data=2 tensor=2"; empty if the plan was not searched
 };
 
@@ -73,10 +75,17 @@ private:
 
   MemoryNeed measure() {
     MemoryNeed most;
+    // The pipeline may be what was asked for, found by the search, or read from a file: the module states it.
+    CompileOptions staged = withPlannedPipeline(module, options);
+    most.stages = staged.parallel.pipeline;
     // The single-device step that `verify` compares with has arenas of its own, which no other command makes.
     for (rt::ProgramOp program : module.getOps<rt::ProgramOp>())
-      if (int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes(); program.getMode() != "reference_gradient" && bytes > most.bytes)
-        most = {bytes, program.getMode().str(), options.stageOf(program.getRanks().front()), ""};
+      if (int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes();
+          program.getMode() != "reference_gradient" && bytes > most.bytes) {
+        most.bytes = bytes;
+        most.mode = program.getMode().str();
+        most.stage = staged.stageOf(program.getRanks().front());
+      }
     if (outcome)
       for (auto [axis, size] : llvm::zip(outcome->meshAxes, outcome->meshSizes))
         most.mesh += " " + axis + "=" + std::to_string(size);
@@ -97,11 +106,11 @@ private:
     else
       error << "a rank needs ";
     error << closest->bytes << " bytes for '" << closest->mode << "'";
-    if (options.parallel.pipeline > 1)
+    if (closest->stages > 1)
       error << " on stage " << closest->stage << " of the pipeline";
     error << ", " << closest->bytes - options.memoryLimitBytes
           << " more than --memory-limit=" << options.memoryLimitBytes << "; lower --batch, ";
-    if (options.parallel.pipeline > 1)
+    if (closest->stages > 1)
       error << "use more --micro-batches, a --schedule that holds fewer of them, ";
     if (options.mode == Mode::Train && !module->hasAttr(dist::kRecomputeAttr))
       error << "give --recompute, ";

@@ -46,16 +46,25 @@ std::map<std::string, nn::IdRange> pdc::pipeline::collectIdRanges(ModuleOp modul
   return ranges;
 }
 
+/// Into an input of a program, or one of its buffers.
+template <typename Described>
+static void setIdRange(Described &described, const std::map<std::string, nn::IdRange> &ranges) {
+  auto range = ranges.find(described.name);
+  if (range == ranges.end())
+    return;
+  described.id_limit = range->second.limit;
+  described.ignorable = range->second.ignored.has_value();
+  if (described.ignorable)
+    described.ignored_id = *range->second.ignored;
+}
+
 void pdc::pipeline::setIdRanges(program::ExecutableT &executable,
                                 const std::map<std::string, nn::IdRange> &ranges) {
-  for (const auto &program : executable.programs)
-    for (const auto &buffer : program->buffers) {
-      auto range = ranges.find(buffer->name);
-      if (buffer->kind != program::BufferKind::kInput || range == ranges.end())
-        continue;
-      buffer->id_limit = range->second.limit;
-      buffer->ignorable = range->second.ignored.has_value();
-      if (buffer->ignorable)
-        buffer->ignored_id = *range->second.ignored;
-    }
+  for (const auto &program : executable.programs) {
+    for (const auto &input : program->inputs)
+      setIdRange(*input, ranges);
+    for (const auto &buffer : program->buffers)
+      if (buffer->kind == program::BufferKind::kInput)
+        setIdRange(*buffer, ranges);
+  }
 }

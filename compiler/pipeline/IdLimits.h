@@ -17,7 +17,7 @@ namespace pdc::pipeline {
 /// of the classes would give a loss and gradients that are finite and mean nothing, so data is checked before.
 std::map<std::string, nn::IdRange> collectIdRanges(mlir::ModuleOp module);
 
-/// Into the input buffers of all programs.
+/// Into the inputs and the input buffers of all programs.
 void setIdRanges(program::ExecutableT &executable, const std::map<std::string, nn::IdRange> &ranges);
 
 } // namespace pdc::pipeline

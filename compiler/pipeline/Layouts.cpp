@@ -52,18 +52,23 @@ std::vector<std::pair<nn::StepOp, std::vector<int64_t>>> pdc::pipeline::firstSte
   return found;
 }
 
-static void appendLayouts(nn::StepOp step, const std::vector<int64_t> &stages, const DimensionNames &names,
-                          std::vector<plan::LayoutRow> &rows) {
+/// Parameters, states and inputs; or what an optimizer keeps of parameters, "optimizer.m.fc1.weight".
+static void appendLayouts(nn::StepOp step, bool ofOptimizer, const std::vector<int64_t> &stages,
+                          const DimensionNames &names, std::vector<plan::LayoutRow> &rows) {
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
     auto role = step.getArgAttrOfType<StringAttr>(i, "nn.role");
     auto name = step.getArgAttrOfType<StringAttr>(i, "nn.name");
     auto layout = step.getArgAttrOfType<dist::LayoutAttr>(i, dist::kLayoutAttr);
-    if (!role || !name || !layout || (role != "parameter" && role != "state" && role != "input"))
+    bool isWanted = role && (ofOptimizer ? role == "optimizer_state"
+                                         : role == "parameter" || role == "state" || role == "input");
+    if (!isWanted || !name || !layout)
       continue;
     plan::LayoutRow row;
     row.value = name.str();
+    if (auto slot = step.getArgAttrOfType<StringAttr>(i, "nn.slot"))
+      row.value = "optimizer." + slot.str() + "." + row.value;
     llvm::append_range(row.shape, cast<RankedTensorType>(step.getArgument(i).getType()).getShape());
-    if (auto found = names.find(row.value); found != names.end())
+    if (auto found = names.find(name.str()); found != names.end())
       row.dimensionNames = found->second;
     for (Attribute axes : layout.getDims())
       row.axes.push_back(strings(cast<ArrayAttr>(axes)));
@@ -74,10 +79,11 @@ static void appendLayouts(nn::StepOp step, const std::vector<int64_t> &stages, c
   }
 }
 
-std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, const DimensionNames &names) {
+std::vector<plan::LayoutRow> pdc::pipeline::collectLayouts(ModuleOp module, const DimensionNames &names,
+                                                           bool ofOptimizer) {
   std::vector<plan::LayoutRow> rows;
   for (const auto &[step, stages] : firstSteps(module))
-    appendLayouts(step, stages, names, rows);
+    appendLayouts(step, ofOptimizer, stages, names, rows);
   return rows;
 }
 

@@ -19,7 +19,8 @@ DimensionNames collectDimensionNames(mlir::ModuleOp module);
 
 /// One row per input, parameter and state of the first step of a planned module; where stages are planned apart, of the first
 /// step on each of their meshes.
-std::vector<plan::LayoutRow> collectLayouts(mlir::ModuleOp module, const DimensionNames &names);
+/// Or, `ofOptimizer`, one per optimizer state, "optimizer.m.fc1.weight".
+std::vector<plan::LayoutRow> collectLayouts(mlir::ModuleOp module, const DimensionNames &names, bool ofOptimizer = false);
 
 /// Names and sizes of the axes of a planned module's mesh.
 std::pair<std::vector<std::string>, std::vector<int64_t>> collectMesh(mlir::ModuleOp module);

@@ -1,12 +1,13 @@
 //===- PlanFile.cpp - plans that a person keeps or edits ------------------===//
 
 #include "compiler/pipeline/PlanFile.h"
+#include "compiler/pipeline/ParseModule.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/nn/IR/NN.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/bias/BiasPasses.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/SourceMgr.h"
 #include <algorithm>
 
@@ -67,15 +68,80 @@ OwningOpRef<ModuleOp> pipeline::parsePlan(StringRef text, StringRef fileName, ML
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, fileName), llvm::SMLoc());
   SourceMgrDiagnosticHandler diagnostics(sources, context, llvm::errs());
-  return parseSourceFile<ModuleOp>(sources, ParserConfig(context));
+  return parseModule(sources, context);
 }
 
 FailureOr<int64_t> pipeline::ranksOfPlan(ModuleOp plan) {
+  auto stages = plan->getAttrOfType<IntegerAttr>(dist::kStagesAttr);
+  if (auto meshes = plan->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr)) {
+    if (!stages || stages.getInt() != static_cast<int64_t>(meshes.size()))
+      return plan.emitError("expected one mesh for each of the ")
+             << (stages ? stages.getInt() : 1) << " stages (" << dist::kStagesAttr << "), found " << meshes.size() << " ("
+             << dist::kStageMeshesAttr << ")";
+    int64_t ranks = 0;
+    for (Attribute name : meshes) {
+      auto symbol = dyn_cast<FlatSymbolRefAttr>(name);
+      auto mesh = symbol ? plan.lookupSymbol<dist::MeshOp>(symbol.getAttr()) : dist::MeshOp();
+      if (!mesh)
+        return plan.emitError("names ") << name << " as the mesh of a stage, which is no dist.mesh of the plan";
+      ranks += mesh.getNumRanks();
+    }
+    return ranks;
+  }
   auto meshes = llvm::to_vector(plan.getOps<dist::MeshOp>());
   if (meshes.size() != 1)
-    return plan.emitError("expected a plan with one dist.mesh, found ") << meshes.size();
-  auto stages = plan->getAttrOfType<IntegerAttr>(dist::kStagesAttr);
+    return plan.emitError("expected a plan with one dist.mesh, or with one for each stage (")
+           << dist::kStageMeshesAttr << "), found " << meshes.size();
   return meshes.front().getNumRanks() * (stages ? stages.getInt() : 1);
+}
+
+/// Where stages are not alike, the meshes that they are planned on, each once; else nothing.
+static SmallVector<Attribute> meshesOfStages(ModuleOp plan) {
+  llvm::SetVector<Attribute> meshes;
+  if (auto stated = plan->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr))
+    meshes.insert(stated.begin(), stated.end());
+  return meshes.takeVector();
+}
+
+/// What of the plan is to be `step`, without layouts: one step, or one of its kind on each mesh of stages. `bare` is the plan
+/// without layouts.
+static FailureOr<SmallVector<nn::StepOp>> stepsLike(nn::StepOp step, ModuleOp plan, ModuleOp bare) {
+  StringRef isMissing = "is a plan for another model or mode: it has no step @";
+  SmallVector<Attribute> meshes = meshesOfStages(plan);
+  if (meshes.empty()) {
+    if (auto found = bare.lookupSymbol<nn::StepOp>(step.getSymName()))
+      return SmallVector<nn::StepOp>{found};
+    return plan.emitError(isMissing) << step.getSymName();
+  }
+  SmallVector<nn::StepOp> found;
+  for (Attribute mesh : meshes) {
+    size_t before = found.size();
+    for (auto [planned, without] : llvm::zip(plan.getOps<nn::StepOp>(), bare.getOps<nn::StepOp>()))
+      if (planned.getKind() == step.getKind() && planned->getAttr(dist::kMeshAttr) == mesh)
+        found.push_back(without);
+    if (found.size() != before + 1)
+      return plan.emitError(isMissing) << step.getSymName() << ", or several, on the mesh " << mesh << " of a stage";
+  }
+  return found;
+}
+
+/// That two steps without layouts are one, but for their names.
+static LogicalResult compareSteps(nn::StepOp expectedStep, nn::StepOp foundStep, ModuleOp plan) {
+  std::string name = foundStep.getSymName().str();
+  foundStep.setSymName(expectedStep.getSymName());
+  SmallVector<std::string> expected = linesOf(expectedStep), found = linesOf(foundStep);
+  foundStep.setSymName(name);
+  for (size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
+    StringRef want = i < expected.size() ? StringRef(expected[i]).trim() : "the end",
+              have = i < found.size() ? StringRef(found[i]).trim() : "the end";
+    if (want == have)
+      continue;
+    size_t differs = std::mismatch(want.begin(), want.end(), have.begin(), have.end()).first - want.begin();
+    return plan.emitError("is a plan for another model, batch, precision or optimizer: in step @")
+           << name << ", without layouts, expected\n  " << excerpt(want, differs) << "\nfound\n  "
+           << excerpt(have, differs);
+  }
+  return success();
 }
 
 LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
@@ -84,22 +150,15 @@ LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
   if (failed(expectedModule) || failed(foundModule))
     return failure();
   for (nn::StepOp step : (*expectedModule)->getOps<nn::StepOp>()) {
-    auto planned = (*foundModule)->lookupSymbol<nn::StepOp>(step.getSymName());
-    if (!planned)
-      return plan.emitError("is a plan for another model or mode: it has no step @") << step.getSymName();
-    SmallVector<std::string> expected = linesOf(step), found = linesOf(planned);
-    for (size_t i = 0; i < std::max(expected.size(), found.size()); ++i) {
-      StringRef want = i < expected.size() ? StringRef(expected[i]).trim() : "the end",
-                have = i < found.size() ? StringRef(found[i]).trim() : "the end";
-      if (want == have)
-        continue;
-      size_t differs = std::mismatch(want.begin(), want.end(), have.begin(), have.end()).first - want.begin();
-      return plan.emitError("is a plan for another model, batch, precision or optimizer: in step @")
-             << step.getSymName() << ", without layouts, expected\n  " << excerpt(want, differs)
-             << "\nfound\n  " << excerpt(have, differs);
-    }
+    FailureOr<SmallVector<nn::StepOp>> planned = stepsLike(step, plan, **foundModule);
+    if (failed(planned))
+      return failure();
+    for (nn::StepOp found : *planned)
+      if (failed(compareSteps(step, found, plan)))
+        return failure();
   }
-  for (StringRef name : {dist::kStagesAttr, dist::kMicroBatchesAttr, dist::kScheduleAttr, dist::kRecomputeAttr})
+  for (StringRef name : {dist::kStagesAttr, dist::kMicroBatchesAttr, dist::kScheduleAttr, dist::kRecomputeAttr,
+                         dist::kStageMeshesAttr})
     if (Attribute stated = plan->getAttr(name))
       module->setAttr(name, stated);
   for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))

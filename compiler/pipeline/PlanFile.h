@@ -16,10 +16,12 @@ namespace pdc::pipeline {
 mlir::OwningOpRef<mlir::ModuleOp> parsePlan(llvm::StringRef text, llvm::StringRef fileName,
                                             mlir::MLIRContext *context);
 
-/// Ranks of the plan's mesh. Emits an error where there is not one mesh.
+/// Ranks of the plan's mesh on all stages, or of the meshes of its stages. Emits an error where there is neither one mesh nor
+/// one for each stage.
 mlir::FailureOr<int64_t> ranksOfPlan(mlir::ModuleOp plan);
 
-/// Replaces the steps of `module` by those of `plan`, which must be the same without meshes, layouts and reshards.
+/// Replaces the steps of `module` by those of `plan`, which must be the same without meshes, layouts and reshards; where stages
+/// are not alike, on each of their meshes.
 /// Emits an error that names the first difference where it is a plan for another model, batch, precision,
 /// optimizer or mode.
 mlir::LogicalResult takePlan(mlir::ModuleOp module, mlir::ModuleOp plan);

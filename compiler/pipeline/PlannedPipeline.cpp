@@ -285,6 +285,19 @@ LogicalResult pipeline::stateRecompute(ModuleOp module, const CompileOptions &op
   return success();
 }
 
+/// How many ranks each stage has, where the module states their meshes; how they divide them is not known here.
+static std::vector<plan::ParallelSpec> stagesOfMeshes(ModuleOp module) {
+  std::vector<plan::ParallelSpec> stages;
+  auto meshes = module->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr);
+  for (Attribute name : meshes ? meshes.getValue() : ArrayRef<Attribute>()) {
+    auto mesh = module.lookupSymbol<dist::MeshOp>(cast<FlatSymbolRefAttr>(name).getAttr());
+    if (!mesh)
+      return {};
+    stages.emplace_back().data = mesh.getNumRanks();
+  }
+  return stages;
+}
+
 CompileOptions pipeline::withPlannedPipeline(ModuleOp module, const CompileOptions &options) {
   CompileOptions planned = options;
   auto stages = module->getAttrOfType<IntegerAttr>(dist::kStagesAttr);
@@ -301,5 +314,7 @@ CompileOptions pipeline::withPlannedPipeline(ModuleOp module, const CompileOptio
     planned.microBatches = microBatches.getInt();
     planned.schedule = schedule.str();
   }
+  if (planned.parallel.stages.empty())
+    planned.parallel.stages = stagesOfMeshes(module);
   return planned;
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/pipeline/StagePlans.h"
 #include "compiler/machine/ClusterFile.h"
+#include "compiler/pipeline/PlannedPipeline.h"
 #include "compiler/pipeline/TaskSchedule.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
@@ -41,8 +42,10 @@ public:
     for (const plan::ParallelSpec &stage : options.parallel.stages)
       meshes.push_back(FlatSymbolRefAttr::get(kindOf(stage).mesh));
     module->setAttr(dist::kStageMeshesAttr, ArrayAttr::get(module.getContext(), meshes));
-    if (outcome)
+    if (outcome) {
       describe();
+      statePipeline(module, options);
+    }
     return success();
   }
 

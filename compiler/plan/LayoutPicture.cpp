@@ -263,15 +263,17 @@ Expected<std::string> pdc::plan::drawLayout(const json::Object &report, StringRe
   const json::Array *rows = report.getArray("layouts");
   if (!rows || !report.getArray("mesh"))
     return createStringError("the plan report has no layouts or no mesh");
-  for (const json::Value &row : *rows) {
-    StringRef name = row.getAsObject()->getString("value").value_or("");
-    if (name == value)
-      return Picture(report, *row.getAsObject()).draw();
-    if (name.contains(value))
-      alike.push_back(name.str());
+  for (const json::Array *some : {rows, report.getArray("optimizer_layouts")}) {
+    for (const json::Value &row : some ? *some : json::Array()) {
+      StringRef name = row.getAsObject()->getString("value").value_or("");
+      if (name == value)
+        return Picture(report, *row.getAsObject()).draw();
+      if (name.contains(value))
+        alike.push_back(name.str());
+    }
   }
   std::string hint = alike.empty() ? "" : "; there are " + join(ArrayRef(alike).take_front(8), ", ");
   if (alike.size() > 8)
     hint += " and " + std::to_string(alike.size() - 8) + " more";
-  return createStringError("the plan has no parameter, state or input '" + value + "'" + hint);
+  return createStringError("the plan has no parameter, state, input or optimizer state '" + value + "'" + hint);
 }

@@ -19,7 +19,8 @@
 
 namespace pdc::plan {
 
-/// Draws which ranks hold which part of a parameter, state or input of a plan's report. Of more than two dimensions
+/// Draws which ranks hold which part of a parameter, state, input or optimizer state ("optimizer.m.fc1.weight") of a plan's
+/// report. Of more than two dimensions
 /// that are split, the last two are drawn, once for each part of the others; of many parts the first and the last. An
 /// error where the report has no such tensor, with the names that are like it.
 llvm::Expected<std::string> drawLayout(const llvm::json::Object &report, llvm::StringRef value);

@@ -1,6 +1,7 @@
 //===- Report.cpp - the plan of an executable, as JSON --------------------===//
 
 #include "compiler/plan/Report.h"
+#include "compiler/plan/DeviceMemory.h"
 #include "compiler/plan/StageRows.h"
 #include "compiler/simulate/ClusterCosts.h"
 #include "runtime/program/view.h"
@@ -59,7 +60,7 @@ constexpr StringLiteral kMemoryKinds[] = {"parameters",        "optimizer_state"
 bool isLive(const BufferT &buffer, int32_t instruction) {
   if (IsPersistent(buffer.kind) || buffer.kind == BufferKind::kConstant)
     return true;
-  bool begun = buffer.first_use < 0 || buffer.first_use <= instruction || buffer.kind == BufferKind::kInput ||
+  bool begun = buffer.first_use < 0 || buffer.first_use <= instruction ||
                buffer.kind == BufferKind::kScalarInput;
   bool ended = buffer.last_use >= 0 && buffer.last_use < instruction && buffer.kind != BufferKind::kOutput;
   return begun && !ended;
@@ -247,8 +248,10 @@ std::vector<plan::LayoutRow> heldLayouts(const std::vector<plan::LayoutRow> &lay
                                          ArrayRef<const ProgramT *> programs) {
   std::set<std::pair<std::string, int64_t>> held;
   for (auto [rank, program] : enumerate(programs))
-    for (const auto &buffer : program->buffers)
-      held.insert({buffer->name, stages.of(static_cast<int64_t>(rank))});
+    for (const auto &buffer : program->buffers) {
+      std::string slot = buffer->optimizer_slot.empty() ? "" : "optimizer." + buffer->optimizer_slot + ".";
+      held.insert({slot + buffer->name, stages.of(static_cast<int64_t>(rank))});
+    }
   std::vector<plan::LayoutRow> rows;
   for (plan::LayoutRow row : layouts) {
     bool isOfSome = !row.stages.empty();
@@ -261,18 +264,30 @@ std::vector<plan::LayoutRow> heldLayouts(const std::vector<plan::LayoutRow> &lay
 
 } // namespace
 
+static json::Array excessOf(const machine::Cluster &cluster, ArrayRef<int64_t> arenaBytes) {
+  json::Array rows;
+  for (const plan::MemoryExcess &excess : plan::findExcess(cluster, arenaBytes))
+    rows.push_back(json::Object{{"rank", excess.rank},
+                                {"device", excess.device},
+                                {"needed", static_cast<int64_t>(excess.neededBytes)},
+                                {"available", static_cast<int64_t>(excess.availableBytes)}});
+  return rows;
+}
+
 json::Object plan::buildReport(const ReportInput &input) {
   const ExecutableT &executable = input.executable;
   auto costs = cantFail(cost::makeCostModel("native", input.cluster, executable.threads));
 
   std::vector<const ProgramT *> programs(executable.rank_programs.size());
   json::Array peakMemory, memory;
+  std::vector<int64_t> arenaBytes(executable.rank_programs.size());
   Stages stageOf(input.stageRanks, static_cast<int64_t>(executable.rank_programs.size()));
   std::vector<StageRow> stages(stageOf.count());
   for (const auto &rank : executable.rank_programs) {
     const ProgramT &program = mainProgram(executable, *rank);
     programs[rank->rank] = &program;
-    peakMemory.push_back(static_cast<int64_t>(program.private_bytes + program.shared_bytes));
+    arenaBytes[rank->rank] = static_cast<int64_t>(program.private_bytes + program.shared_bytes);
+    peakMemory.push_back(arenaBytes[rank->rank]);
     json::Object row = memoryOf(program);
     row["rank"] = rank->rank;
     row["local_batch"] = program.local_batch;
@@ -332,8 +347,10 @@ json::Object plan::buildReport(const ReportInput &input) {
                       {"mesh", axesOf(input.meshAxes, input.meshSizes)},
                       {"stages", rowsOf(std::move(stages), layersOfStages(stageOf, programs), input)},
                       {"layouts", layoutsOf(heldLayouts(input.layouts, stageOf, programs))},
+                      {"optimizer_layouts", layoutsOf(heldLayouts(input.optimizerLayouts, stageOf, programs))},
                       {"collectives", std::move(collectives)},
                       {"communication", std::move(communication)},
                       {"memory", std::move(memory)},
+                      {"exceeds_memory", excessOf(input.cluster, arenaBytes)},
                       {"decisions", std::move(decisions)}};
 }

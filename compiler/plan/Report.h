@@ -53,6 +53,7 @@ struct ReportInput {
   std::vector<std::string> recompute{};  // per stage, what its backward pass computes again
   std::vector<int64_t> stageRanks{};     // how many each stage has; empty: one stage of all
   std::vector<StageMesh> stageMeshes{};   // where they are not alike
+  std::vector<LayoutRow> optimizerLayouts{}; // of what the optimizer keeps: "optimizer.m.fc1.weight"
 };
 
 llvm::json::Object buildReport(const ReportInput &input);

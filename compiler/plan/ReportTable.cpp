@@ -63,6 +63,20 @@ static void printMemory(const json::Array &rows, raw_ostream &os) {
   }
 }
 
+/// A plan for other machines than this one may be looked at all the same, so this is no error.
+static void printExcess(const json::Array &rows, raw_ostream &os) {
+  for (const json::Value &value : rows) {
+    const json::Object &row = *value.getAsObject();
+    double needed = number(row, "needed"), available = number(row, "available");
+    StringRef device = row.getString("device").value_or("");
+    os << "  Rank " << static_cast<int64_t>(number(row, "rank"))
+       << (device == "host" ? " and those beside it need " : " needs ") << bytesText(needed) << ", "
+       << bytesText(needed - available) << " more than "
+       << (device == "host" ? "its host" : ("its device, " + device + ",").str()) << " has ("
+       << bytesText(available) << "): --memory-limit=BYTES asks for a plan that fits\n";
+  }
+}
+
 static void printCollectives(const json::Array &rows, raw_ostream &os) {
   os << "Collectives of a step, in order\n";
   if (rows.empty())
@@ -253,6 +267,8 @@ void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
      << secondsText(number(predicted, "exposed_comm_time")) << ")\n\n";
   printSearch(report, os);
   printMemory(*report.getArray("memory"), os);
+  if (const json::Array *excess = report.getArray("exceeds_memory"))
+    printExcess(*excess, os);
   os << "\n";
   printCollectives(*report.getArray("collectives"), os);
   os << "\n";

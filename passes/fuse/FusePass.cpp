@@ -55,7 +55,7 @@ LogicalResult passes::verifyFused(Operation *root) {
       }
       return WalkResult::skip();
     }
-    if (isa<nn::DecomposableOpInterface>(op) || (nn::isFusible(op) && !isa<nn::ReshapeOp>(op))) {
+    if (isa<nn::DecomposableOpInterface>(op) || (passes::isOfKernels(op) && !isa<nn::ReshapeOp>(op))) {
       op->emitOpError(
           "stands outside of a fusion: expected library calls, changes of layout and collectives only");
       isValid = false;

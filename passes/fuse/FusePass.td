@@ -19,6 +19,9 @@ def FusePass : Pass<"fuse", "::mlir::ModuleOp"> {
     - delay a value that an op outside needs (a gradient's all_reduce starts where it did);
     - keep larger values alive than it saves.
 
+    Numbers of type tensor<i64>, which say where the part begins that an op works on, are operands: kernels that differ in
+    nothing else are one, as those of the micro-batches are, and the numbers constants of the program.
+
     Values that cost less to compute again than to load (dropout masks, casts, broadcast scalars, a normalized input
     given its mean and deviation) are computed in every group that uses them. An update of a parameter and its optimizer
     state is one group, and runs in their memory (`donate`), after every other use of the old values.

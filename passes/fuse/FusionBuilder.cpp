@@ -38,7 +38,7 @@ private:
 void FusionBuilder::findNeeded() {
   llvm::SetVector<Value> needed;
   for (Operation &op : block)
-    if (!nn::isFusible(&op))
+    if (!isOfKernels(&op))
       needed.insert_range(op.getOperands());
   std::map<int, llvm::SetVector<Value>> found;
   for (size_t i = 0; i < needed.size(); ++i) {
@@ -155,7 +155,7 @@ LogicalResult FusionBuilder::run() {
   findNeeded();
   SmallVector<Operation *> replaced;
   for (Operation &op : block.without_terminator())
-    if (nn::isFusible(&op))
+    if (isOfKernels(&op))
       replaced.push_back(&op);
   SmallVector<int> indices;
   for (auto &[group, values] : results)

@@ -29,6 +29,17 @@ static int64_t bytesOf(Value value) {
   return typeOf(value).getNumElements() * ((typeOf(value).getElementTypeBitWidth() + 7) / 8);
 }
 
+/// Of type tensor<i64>: the start of a part.
+static bool isNumberOfPart(nn::ConstantOp constant) {
+  RankedTensorType type = typeOf(constant.getResult());
+  return type.getRank() == 0 && type.getElementType().isInteger(64);
+}
+
+bool passes::isOfKernels(Operation *op) {
+  auto constant = dyn_cast<nn::ConstantOp>(op);
+  return constant ? !isNumberOfPart(constant) : nn::isFusible(op);
+}
+
 static bool isReduction(Operation *op) { return isa<nn::ReduceSumOp, nn::ReduceMaxOp>(op); }
 
 FusionPlan::FusionPlan(Block &body, llvm::function_ref<bool(unsigned)> isUpdateResult)
@@ -56,12 +67,12 @@ int FusionPlan::ownerOf(Operation *op) const {
   return found == owners.end() ? -1 : found->second;
 }
 
-bool FusionPlan::isTrivialReshape(Operation *op) const { return isa<nn::ReshapeOp>(op) && nn::isFusible(op); }
+bool FusionPlan::isTrivialReshape(Operation *op) const { return isa<nn::ReshapeOp>(op) && isOfKernels(op); }
 
 void FusionPlan::findConnectors() {
   llvm::DenseMap<Operation *, int> instructions;
   for (Operation &op : body.without_terminator()) {
-    if (!nn::isFusible(&op) || isReduction(&op))
+    if (!isOfKernels(&op) || isReduction(&op))
       continue;
     if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
       if (cast<DenseElementsAttr>(constant.getValue()).isSplat())
@@ -93,7 +104,7 @@ void FusionPlan::findConnectors() {
 /// what they need (norms of LAMB, column sums of a gradient) are not part of it.
 void FusionPlan::findUpdates(llvm::function_ref<bool(unsigned)> isUpdateResult) {
   for (Operation &op : llvm::reverse(body.without_terminator())) {
-    if (!nn::isFusible(&op) || isReduction(&op) || isConnector(&op) || op.use_empty())
+    if (!isOfKernels(&op) || isReduction(&op) || isConnector(&op) || op.use_empty())
       continue;
     bool onlyUpdates = llvm::all_of(op.getUses(), [&](OpOperand &use) {
       return use.getOwner() == body.getTerminator() ? isUpdateResult(use.getOperandNumber())
@@ -432,7 +443,7 @@ void FusionPlan::joinReadersOfTheSame() {
 
 void FusionPlan::run() {
   for (Operation &op : body.without_terminator()) {
-    if (!nn::isFusible(&op))
+    if (!isOfKernels(&op))
       continue;
     if (!isConnector(&op)) {
       joinProducers(&op);
@@ -440,7 +451,7 @@ void FusionPlan::run() {
     }
     // A connector is stored where an op in no group uses it; reshapes cost nothing and stay outside.
     bool usedOutside = llvm::any_of(
-        op.getUsers(), [&](Operation *user) { return !nn::isFusible(user) || isTrivialReshape(user); });
+        op.getUsers(), [&](Operation *user) { return !isOfKernels(user) || isTrivialReshape(user); });
     if (usedOutside && !isTrivialReshape(&op))
       addGroup(&op);
   }

@@ -13,6 +13,10 @@
 
 namespace pdc::passes {
 
+/// Whether an op is computed in kernels. What is not: library calls, changes of layout, and numbers that say where the part
+/// begins that a kernel works on. These are constants of the program, so that kernels that differ in nothing else are one.
+bool isOfKernels(mlir::Operation *op);
+
 /// Ops of a kernel. It owns some: only it stores their results. Others are computed again in it.
 struct FusionGroup {
   llvm::SmallVector<mlir::Operation *> ops; // in program order, owned or not

@@ -14,6 +14,70 @@ static StringRef stringIn(DictionaryAttr attributes, StringRef name) {
 StepLowering::StepLowering(nn::StepOp step, Kernels &kernels)
     : step(step), kernels(kernels), placement(step), b(step.getContext()), buffers(step.getContext()) {}
 
+/// Where the parts of `type` that ranks hold begin, rank by rank; inputs in samples of the whole batch.
+SmallVector<int64_t> StepLowering::globalStarts(DictionaryAttr attributes, RankedTensorType whole) {
+  auto layout = attributes ? attributes.getAs<dist::LayoutAttr>(dist::kLayoutAttr) : dist::LayoutAttr();
+  auto first = attributes ? attributes.getAs<IntegerAttr>(dist::kBatchPartAttr) : IntegerAttr();
+  SmallVector<int64_t> starts;
+  for (int64_t rank : ranks)
+    for (int64_t d = 0; d < whole.getRank(); ++d) {
+      int64_t start = d == 0 && first ? first.getInt() : 0;
+      if (layout && mesh && layout.isSplit(d))
+        start += dist::shardStart(whole.getDimSize(d), layout.getBlocks()[d], mesh.getParts(layout.getAxes(d)),
+                                  mesh.getPart(layout.getAxes(d), rank));
+      starts.push_back(start);
+    }
+  return starts;
+}
+
+/// An argument's or result's type on one device; of an input, that of its micro-batch.
+static RankedTensorType wholeType(DictionaryAttr attributes, RankedTensorType local) {
+  auto global = attributes ? attributes.getAs<TypeAttr>(dist::kGlobalAttr) : TypeAttr();
+  return global ? cast<RankedTensorType>(global.getValue()) : local;
+}
+
+/// Of the first input that the step has, in all of its micro-batches.
+StepLowering::SampleRange StepLowering::samplesOfRanks() {
+  SampleRange samples{0, 0, SmallVector<int64_t>(ranks.size(), 0)};
+  StringRef input;
+  for (auto [index, type] : llvm::enumerate(step.getArgumentTypes())) {
+    DictionaryAttr attributes = step.getArgAttrDict(index);
+    StringRef name = stringIn(attributes, "nn.name");
+    if (stringIn(attributes, "nn.role") != "input" || (samples.local > 0 && name != input))
+      continue;
+    auto local = cast<RankedTensorType>(type);
+    RankedTensorType whole = wholeType(attributes, local);
+    if (samples.local == 0) {
+      SmallVector<int64_t> starts = globalStarts(attributes, whole);
+      for (size_t rank = 0; rank < ranks.size(); ++rank)
+        samples.starts[rank] = starts[rank * whole.getRank()];
+      samples.batch = whole.getDimSize(0);
+      input = name;
+    }
+    samples.local += local.getDimSize(0);
+  }
+  if (auto batch = step->getAttrOfType<IntegerAttr>(dist::kBatchAttr))
+    samples.batch = batch.getInt();
+  return samples;
+}
+
+/// Micro-batches lie in the batch.
+LogicalResult StepLowering::checkBatchParts() {
+  auto batch = step->getAttrOfType<IntegerAttr>(dist::kBatchAttr);
+  for (auto [index, type] : llvm::enumerate(step.getArgumentTypes())) {
+    auto first = step.getArgAttrOfType<IntegerAttr>(index, dist::kBatchPartAttr);
+    if (!first)
+      continue;
+    RankedTensorType whole = wholeType(step.getArgAttrDict(index), cast<RankedTensorType>(type));
+    int64_t end = whole.getRank() ? first.getInt() + whole.getDimSize(0) : -1;
+    if (!batch || first.getInt() < 0 || end < 0 || end > batch.getInt())
+      return step.emitOpError() << "argument " << index << " has samples [" << first.getInt() << ", " << end
+                                << ") of the batch (" << dist::kBatchPartAttr << "), expected some of the "
+                                << (batch ? batch.getInt() : 0) << " that the step states (" << dist::kBatchAttr << ")";
+  }
+  return success();
+}
+
 LogicalResult StepLowering::createProgram() {
   auto attr = step->getAttrOfType<DenseI64ArrayAttr>(dist::kRanksAttr);
   if (!attr)
@@ -21,26 +85,14 @@ LogicalResult StepLowering::createProgram() {
   ranks.assign(attr.asArrayRef().begin(), attr.asArrayRef().end());
   if (auto name = step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr))
     mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(step, name);
-  int64_t batch = 0, local = 0;
-  SmallVector<int64_t> starts(ranks.size(), 0);
-  for (unsigned i = 0; i < step.getNumArguments() && batch == 0; ++i) {
-    if (stringIn(step.getArgAttrDict(i), "nn.role") != "input")
-      continue;
-    local = cast<RankedTensorType>(step.getArgumentTypes()[i]).getDimSize(0);
-    auto global = step.getArgAttrOfType<TypeAttr>(i, dist::kGlobalAttr);
-    batch = global ? cast<RankedTensorType>(global.getValue()).getDimSize(0) : local;
-    auto layout = step.getArgAttrOfType<dist::LayoutAttr>(i, dist::kLayoutAttr);
-    if (!layout || !mesh || !layout.isSplit(0))
-      continue;
-    for (auto [start, rank] : llvm::zip(starts, ranks))
-      start = dist::shardStart(batch, layout.getBlocks()[0], mesh.getParts(layout.getAxes(0)),
-                               mesh.getPart(layout.getAxes(0), rank));
-  }
+  if (failed(checkBatchParts()))
+    return failure();
+  SampleRange samples = samplesOfRanks();
   bool reference = step->hasAttr(dist::kReferenceAttr);
   b.setInsertionPoint(step);
   program = rt::ProgramOp::create(b, step.getLoc(), step.getSymName(),
-                                  reference ? "reference_gradient" : step.getKind(), ranks, batch, local,
-                                  starts, IntegerAttr(), IntegerAttr());
+                                  reference ? "reference_gradient" : step.getKind(), ranks, samples.batch,
+                                  samples.local, samples.starts, IntegerAttr(), IntegerAttr());
   Block *body = b.createBlock(&program.getBody());
   buffers.setInsertionPointToStart(body);
   b.setInsertionPointToEnd(body);
@@ -61,19 +113,12 @@ rt::BufferOp StepLowering::createBuffer(rt::BufferKind kind, rt::Segment segment
 }
 
 void StepLowering::setGlobalPlace(rt::BufferOp buffer, DictionaryAttr attributes, RankedTensorType type) {
-  auto global = attributes ? attributes.getAs<TypeAttr>(dist::kGlobalAttr) : TypeAttr();
-  auto layout = attributes ? attributes.getAs<dist::LayoutAttr>(dist::kLayoutAttr) : dist::LayoutAttr();
-  ArrayRef<int64_t> shape = global ? cast<RankedTensorType>(global.getValue()).getShape() : type.getShape();
-  SmallVector<int64_t> starts;
-  for (int64_t rank : ranks)
-    for (int64_t d = 0; d < type.getRank(); ++d)
-      starts.push_back(layout && mesh && layout.isSplit(d)
-                           ? dist::shardStart(shape[d], layout.getBlocks()[d],
-                                              mesh.getParts(layout.getAxes(d)),
-                                              mesh.getPart(layout.getAxes(d), rank))
-                           : 0);
+  RankedTensorType whole = wholeType(attributes, type);
+  SmallVector<int64_t> shape(whole.getShape());
+  if (attributes && attributes.contains(dist::kBatchPartAttr))
+    shape[0] = step->getAttrOfType<IntegerAttr>(dist::kBatchAttr).getInt();
   buffer.setGlobalShape(shape);
-  buffer.setStarts(starts);
+  buffer.setStarts(globalStarts(attributes, whole));
 }
 
 LogicalResult StepLowering::createArgument(BlockArgument argument) {

@@ -25,7 +25,16 @@ public:
 
 private:
   // Buffers and views (StepBuffers.cpp).
+  /// Samples of an input that each of the ranks loads, and where they begin in the batch.
+  struct SampleRange {
+    int64_t batch, local;
+    llvm::SmallVector<int64_t> starts;
+  };
+
   mlir::LogicalResult createProgram();
+  mlir::LogicalResult checkBatchParts();
+  SampleRange samplesOfRanks();
+  llvm::SmallVector<int64_t> globalStarts(mlir::DictionaryAttr attributes, mlir::RankedTensorType whole);
   mlir::LogicalResult createArgument(mlir::BlockArgument argument);
   rt::BufferOp createBuffer(rt::BufferKind kind, rt::Segment segment, llvm::StringRef name,
                             llvm::ArrayRef<int64_t> shape, mlir::Type elementType);

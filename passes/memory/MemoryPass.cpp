@@ -146,14 +146,15 @@ private:
     for (rt::BufferOp buffer : program.getOps<rt::BufferOp>()) {
       Life &life = lives[buffer];
       bool always = buffer.isPersistent() || buffer.getKind() == rt::BufferKind::Constant;
-      bool before =
-          buffer.getKind() == rt::BufferKind::Input || buffer.getKind() == rt::BufferKind::ScalarInput;
+      // The runtime writes scalars before the step, inputs where they are used first.
+      bool isInput = buffer.getKind() == rt::BufferKind::Input;
+      bool before = buffer.getKind() == rt::BufferKind::ScalarInput;
       if (always || before || !life.used)
         life.first = -1;
       if (always || buffer.getKind() == rt::BufferKind::Output)
         life.last = -1;
       else if (!life.used)
-        life.last = before ? 0 : -1; // an input that nothing reads is written by the runtime all the same
+        life.last = before || isInput ? 0 : -1; // what nothing reads is written by the runtime all the same
       if (end == 0)
         life.last = -1;
       buffer.setFirstUse(life.first);

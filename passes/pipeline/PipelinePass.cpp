@@ -57,14 +57,14 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
     for (auto &one : assigned)
       if (failed(buildStages(*one)))
         return signalPassFailure();
-    module->removeAttr(dist::kStageMeshesAttr);
+    stateMeshes(module, meshes);
   }
 
 private:
   /// A step, and which stage does what of it.
   struct Assigned {
     Assigned(nn::StepOp planned, TaskOrder order, Residence &residence)
-        : tasks(std::move(order)), classes(copyOf(planned), tasks.microBatches), stages(classes, tasks, residence) {}
+        : tasks(std::move(order)), classes(copyOf(planned), tasks.microBatches, tasks.isStream()), stages(classes, tasks, residence) {}
 
     static nn::StepOp copyOf(nn::StepOp planned) {
       OpBuilder b(planned);
@@ -206,6 +206,16 @@ private:
       first += dist::MeshOp(shape).getNumRanks();
     }
     return meshes;
+  }
+
+  /// From here on the stages' own.
+  static void stateMeshes(ModuleOp module, ArrayRef<dist::MeshOp> meshes) {
+    module->removeAttr(dist::kStageMeshesAttr);
+    if (meshes.size() > 1)
+      module->setAttr(dist::kStageMeshesAttr,
+                      ArrayAttr::get(module.getContext(), llvm::map_to_vector(meshes, [](dist::MeshOp mesh) -> Attribute {
+                        return FlatSymbolRefAttr::get(mesh);
+                      })));
   }
 
   LogicalResult buildStages(Assigned &assigned) {

@@ -28,8 +28,11 @@ def PipelinePass : Pass<"pipeline", "::mlir::ModuleOp"> {
     %dw = nn.add %0, %1 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
     ```
 
-    The statistics of batch_norm are those of each micro-batch; the running ones move towards their average. A model that
-    computes with another sum over the batch is refused.
+    Of each input a step has an argument for each micro-batch, in the plan's layout (`dist.batch_part`), and of what it
+    computes nothing with none.
+
+    The statistics of batch_norm are those of each micro-batch; the running ones move towards their average. So is the gradient
+    of the balance of experts. A model that computes with another sum over the batch is refused, unless there is one micro-batch.
 
     With several stages each step becomes one step a stage, with `dist.stage`, over a mesh of the stage's own ranks, which
     follow those of the stage before. Forward ops are cut into chunks that take about equally long, in their order; a backward

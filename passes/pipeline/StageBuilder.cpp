@@ -54,25 +54,48 @@ FailureOr<nn::StepOp> StageBuilder::build(StringRef name) {
       return built.erase(), failure();
   if (failed(buildAfter()) || failed(buildReturn()))
     return built.erase(), failure();
+  eraseUnreadInputs(built);
   return built;
 }
 
-nn::StepOp StageBuilder::createStep(StringRef name) {
-  bool isSliced = staged.order.microBatches > 1;
-  SmallVector<Type> arguments, results;
-  SmallVector<Attribute> argumentAttributes, resultAttributes;
-  SmallVector<BlockArgument> kept;
+/// The samples of a micro-batch, laid out as the plan wants the batch.
+StageBuilder::Argument StageBuilder::inputOf(BlockArgument input, int64_t microBatch) {
+  NamedAttrList attributes(plan.step.getArgAttrDict(input.getArgNumber()));
+  RankedTensorType type = typeOf(input);
+  if (staged.order.microBatches > 1) {
+    LocalPart part = getLocalPart(classes.batch.layoutOf(input), type.getShape(), staged.time, microBatch);
+    type = type.clone(part.shape);
+    attributes.set(dist::kBatchPartAttr, b.getI64IntegerAttr(part.start[0]));
+  }
+  return {input, microBatch, type, attributes.getDictionary(b.getContext())};
+}
+
+/// Inputs by micro-batch: in the order in which they are computed with, they are loaded.
+std::vector<StageBuilder::Argument> StageBuilder::argumentsOf() {
+  std::vector<Argument> arguments;
+  bool hasInputs = false;
   for (BlockArgument argument : step.getBody().getArguments()) {
-    if (!staged.stages.keeps(stage, argument))
+    if (!isInput(argument)) {
+      if (staged.stages.keeps(stage, argument))
+        arguments.push_back({argument, kOnce, argument.getType(), plan.step.getArgAttrDict(argument.getArgNumber())});
       continue;
-    kept.push_back(argument);
-    arguments.push_back(argument.getType());
-    NamedAttrList attributes(plan.step.getArgAttrDict(argument.getArgNumber()));
-    // A rank's parts of all micro-batches do not follow each other: it loads the batch.
-    if (isInput(argument) && isSliced)
-      attributes.set(dist::kLayoutAttr,
-                     LayoutAttr::getReplicated(b.getContext(), typeOf(argument).getRank()));
-    argumentAttributes.push_back(attributes.getDictionary(b.getContext()));
+    }
+    for (int64_t i = 0; !hasInputs && i < staged.order.microBatches; ++i)
+      for (BlockArgument input : step.getBody().getArguments())
+        if (isInput(input))
+          arguments.push_back(inputOf(input, i));
+    hasInputs = true;
+  }
+  return arguments;
+}
+
+nn::StepOp StageBuilder::createStep(StringRef name) {
+  std::vector<Argument> arguments = argumentsOf();
+  SmallVector<Type> types, results;
+  SmallVector<Attribute> attributes, resultAttributes;
+  for (const Argument &argument : arguments) {
+    types.push_back(argument.type);
+    attributes.push_back(argument.attributes ? argument.attributes : b.getDictionaryAttr({}));
   }
   for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands()) {
     if (!staged.stages.returns(stage, operand.getOperandNumber()))
@@ -80,17 +103,32 @@ nn::StepOp StageBuilder::createStep(StringRef name) {
     results.push_back(operand.get().getType());
     resultAttributes.push_back(plan.step.getResultAttrDict(operand.getOperandNumber()));
   }
-  auto built = nn::StepOp::create(b, step.getLoc(), name, b.getFunctionType(arguments, results),
-                                  step.getKind(), b.getArrayAttr(argumentAttributes),
-                                  b.getArrayAttr(resultAttributes));
+  auto built = nn::StepOp::create(b, step.getLoc(), name, b.getFunctionType(types, results), step.getKind(),
+                                  b.getArrayAttr(attributes), b.getArrayAttr(resultAttributes));
   built->setDiscardableAttrs(llvm::to_vector(step->getDiscardableAttrs()));
   built->setAttr(dist::kMeshAttr, meshOf(stage));
+  if (Value input = batchInput())
+    built->setAttr(dist::kBatchAttr, b.getI64IntegerAttr(typeOf(input).getDimSize(0)));
   if (staged.order.stages.size() > 1)
     built->setAttr(dist::kStageAttr, b.getI64IntegerAttr(stage));
   body = b.createBlock(&built.getBody());
-  for (BlockArgument argument : kept)
-    once[argument] = body->addArgument(argument.getType(), argument.getLoc());
+  for (const Argument &argument : arguments) {
+    auto &known = argument.microBatch == kOnce ? once : perMicroBatch[argument.microBatch];
+    known[argument.whole] = body->addArgument(argument.type, argument.whole.getLoc());
+  }
   return built;
+}
+
+/// What another stage computes with, or another copy of the model, is not loaded here.
+void StageBuilder::eraseUnreadInputs(nn::StepOp built) {
+  llvm::BitVector unread(built.getNumArguments());
+  for (BlockArgument argument : built.getBody().getArguments()) {
+    auto role = built.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
+    if (role && role.getValue() == "input" && argument.use_empty())
+      unread.set(argument.getArgNumber());
+  }
+  [[maybe_unused]] LogicalResult erased = built.eraseArguments(unread);
+  assert(succeeded(erased) && "nothing uses them");
 }
 
 void StageBuilder::markTask(char kind, int64_t microBatch, int64_t chunk) {
@@ -162,10 +200,8 @@ FailureOr<Value> StageBuilder::get(Value planned, int64_t microBatch) {
     return getResharded(reshard, microBatch);
   Value value = plan.bareOf(planned);
   Operation *made = value.getDefiningOp();
-  if (!made && isInput(cast<BlockArgument>(value)))
-    return inputPart(cast<BlockArgument>(value), microBatch);
   auto &known = perMicroBatch[microBatch];
-  if (!known.contains(value) && classes.of(made) == OpClass::Free && failed(buildPart(made, microBatch)))
+  if (made && !known.contains(value) && classes.of(made) == OpClass::Free && failed(buildPart(made, microBatch)))
     return failure();
   if (Value found = known.lookup(value))
     return found;
@@ -189,8 +225,7 @@ FailureOr<Value> StageBuilder::getOnce(Value planned) {
     return found;
   Operation *made = value.getDefiningOp();
   if (!made)
-    return step.emitOpError() << "needs argument " << cast<BlockArgument>(value).getArgNumber()
-                              << " on stage " << stage << ", which does not have it";
+    return missing(cast<BlockArgument>(value));
   if (classes.of(made) == OpClass::Free) {
     for (int64_t i = 0; i < staged.order.microBatches; ++i)
       if (!perMicroBatch[i].contains(value) && failed(buildPart(made, i)))
@@ -203,6 +238,19 @@ FailureOr<Value> StageBuilder::getOnce(Value planned) {
     return once.lookup(value);
   }
   return classes.isWork(made) ? getSum(value) : getAfter(value);
+}
+
+LogicalResult StageBuilder::missing(BlockArgument argument) {
+  auto text = [&](StringRef key) {
+    auto attribute = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), key);
+    return attribute ? attribute.getValue() : StringRef("?");
+  };
+  InFlightDiagnostic error = step.emitOpError() << "needs " << text("nn.role") << " '" << text("nn.name") << "' on stage "
+                                                << stage << ", which does not keep it";
+  if (staged.order.isStream())
+    error << ": without a flush the loss cannot add what is computed from parameters of other stages alone (penalties); "
+             "use another schedule";
+  return error;
 }
 
 FailureOr<Value> StageBuilder::getSent(Value planned, int64_t microBatch) {
@@ -292,21 +340,6 @@ FailureOr<Value> StageBuilder::getWhole(Value planned) {
   if (staged.order.microBatches > 1)
     return step.emitOpError("returns a value of every sample, which micro-batches cannot join yet"), failure();
   return get(planned, 0);
-}
-
-/// The samples of a micro-batch, laid out as the plan wants the batch.
-Value StageBuilder::inputPart(BlockArgument input, int64_t microBatch) {
-  Value whole = once.lookup(input);
-  if (staged.order.microBatches == 1)
-    return whole;
-  Value &part = perMicroBatch[microBatch][input];
-  if (part)
-    return part;
-  RankedTensorType type = typeOf(input);
-  LocalPart place = getLocalPart(classes.batch.layoutOf(input), type.getShape(), staged.time, microBatch);
-  part = nn::SliceOp::create(b, input.getLoc(), type.clone(place.shape), whole, place.start, place.shape,
-                             SmallVector<int64_t>());
-  return part = reshard(part, dist::getLayout(plan.of(input)));
 }
 
 //===----------------------------------------------------------------------===//

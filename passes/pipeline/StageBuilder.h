@@ -39,7 +39,18 @@ public:
 protected:
   static constexpr int64_t kOnce = -1;
 
+  /// An argument of a step.
+  struct Argument {
+    mlir::BlockArgument whole;
+    int64_t microBatch; // whose samples of an input it has; kOnce: all of it
+    mlir::Type type;
+    mlir::DictionaryAttr attributes;
+  };
+
   nn::StepOp createStep(llvm::StringRef name);
+  std::vector<Argument> argumentsOf();
+  Argument inputOf(mlir::BlockArgument input, int64_t microBatch);
+  static void eraseUnreadInputs(nn::StepOp built);
   virtual mlir::LogicalResult buildTask(int64_t index);
   virtual mlir::LogicalResult buildAfter();
   virtual mlir::LogicalResult buildReturn();
@@ -48,6 +59,7 @@ protected:
   // Of values of the plan.
   mlir::FailureOr<mlir::Value> get(mlir::Value value, int64_t microBatch);
   virtual mlir::FailureOr<mlir::Value> getOnce(mlir::Value value);
+  mlir::LogicalResult missing(mlir::BlockArgument argument);
   /// As it is sent.
   virtual mlir::FailureOr<mlir::Value> getSent(mlir::Value value, int64_t microBatch);
   mlir::FailureOr<mlir::Value> getWhole(mlir::Value value);
@@ -57,7 +69,6 @@ protected:
   mlir::FailureOr<mlir::Value> getAfter(mlir::Value value);
   mlir::FailureOr<mlir::Value> getSum(mlir::Value value);
   bool hasCopies(mlir::Operation *op) { return staged.stages.stagesOfWork(op).size() > 1; }
-  mlir::Value inputPart(mlir::BlockArgument input, int64_t microBatch);
   mlir::LogicalResult buildOnce(mlir::Operation *op);
   mlir::LogicalResult buildPart(mlir::Operation *op, int64_t microBatch);
   llvm::SmallVector<mlir::Value> buildLocal(mlir::Operation *op, int64_t microBatch,

@@ -52,14 +52,16 @@ void StepClasses::findForward() {
 
 LogicalResult StepClasses::classify(Operation *op) {
   Operation *after = nullptr; // an operand's, which is there only when every micro-batch is through
-  bool perMicroBatch = false, onlyInputs = true;
+  bool perMicroBatch = false, onlyInputs = true, ofParameters = false;
   for (Value operand : op->getOperands()) {
     Operation *made = operand.getDefiningOp();
     if (!made) {
       StringRef role = roleOf(step, cast<BlockArgument>(operand));
       onlyInputs &= role == "input" || role == "seed" || role == "step";
+      ofParameters |= role == "parameter" || role == "state" || role == "optimizer_state";
       continue;
     }
+    ofParameters |= fromParameters.contains(made);
     OpClass is = of(made);
     // Sums over the labels alone are there before the first micro-batch, for who asks.
     if (isAccumulated(operand))
@@ -84,6 +86,12 @@ LogicalResult StepClasses::classify(Operation *op) {
     classes[op] = perMicroBatch ? OpClass::Statistic : OpClass::Once;
   if (classes[op] == OpClass::Once && onlyInputs)
     freeOnce.insert(op);
+  if (classes[op] != OpClass::Once || !ofParameters)
+    return success();
+  fromParameters.insert(op);
+  // A penalty: each stage computes that of its own parameters, and sends it where they are added up.
+  if (isForward(op) && !reaching.contains(op) && !isStream)
+    classes[op] = OpClass::After;
   return success();
 }
 
@@ -92,9 +100,9 @@ LogicalResult StepClasses::classifySums(Operation *op) {
     dist::LayoutAttr partial = batch.partialOf(result);
     if (!partial)
       continue;
-    if (!partial.getMax().empty())
+    if (!partial.getMax().empty() && microBatches > 1)
       return op->emitOpError("takes the largest over the batch, which micro-batches cannot yet: run this "
-                             "model without them");
+                             "model with one micro-batch (--micro-batches=1)");
     bool neededBefore = of(op) != OpClass::Free && llvm::any_of(result.getUsers(), [&](Operation *user) {
                           return batch.splits(user) || reaching.contains(user);
                         });
@@ -102,11 +110,14 @@ LogicalResult StepClasses::classifySums(Operation *op) {
       accumulated.insert(result);
       continue;
     }
-    // The gradient of a statistic is one, too; other sums of the forward pass are what the model means.
-    if (isForward(op) && !op->hasAttr(nn::kBatchStatisticsAttr))
+    // The gradient of a statistic is one, too; other sums of the forward pass are what the model means: those of the batch,
+    // which one micro-batch has.
+    bool isOfBatch = isForward(op) && !op->hasAttr(nn::kBatchStatisticsAttr);
+    if (isOfBatch && microBatches > 1)
       return op->emitOpError("is a sum over the whole batch that the model goes on to compute with, which "
-                             "micro-batches do not have (only the statistics of batch_norm are those of "
-                             "each micro-batch): run this model without micro-batches");
+                             "micro-batches do not have (only what batch_norm and load_balancing_loss sum up is meant "
+                             "for each micro-batch): run this model with one micro-batch (--micro-batches=1)");
+    wholeBatch |= isOfBatch;
     statistics.insert(result);
   }
   return success();

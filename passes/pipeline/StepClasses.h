@@ -9,19 +9,20 @@ namespace pdc::passes {
 inline constexpr llvm::StringLiteral kMicroAxis = "micro";
 
 enum class OpClass {
-  Once,      // of parameters and constants: where it is needed first
+  Once,      // of parameters and constants, for what micro-batches or updates need: where it is needed first
   Free,      // per micro-batch, of inputs alone: wherever it is needed
   Work,      // per micro-batch: the forward and the backward pass
-  Statistic, // per micro-batch, of the micro-batch's own sums over its samples (batch_norm)
-  After,     // once, after all micro-batches: what gradients are added up for
+  Statistic, // per micro-batch, of the micro-batch's own sums over its samples (batch_norm, the balance of experts)
+  After,     // once, after all micro-batches: what gradients are added up for, and what the loss adds of parameters alone
 };
 
 /// What micro-batches are to a step. The batch is split over an axis of time: a sum over the batch is a partial sum of
 /// each micro-batch, and adding those up is the collective over that axis.
 class StepClasses {
 public:
-  StepClasses(nn::StepOp step, int64_t microBatches)
-      : step(step),
+  /// `isStream`: each micro-batch has an update, with parameters of its own version.
+  StepClasses(nn::StepOp step, int64_t microBatches, bool isStream = false)
+      : step(step), microBatches(microBatches), isStream(isStream),
         batch(step, {kMicroAxis, microBatches, "micro-batch", "micro-batches", /*evenIfOne=*/true}) {}
 
   /// Errors: those of BatchSplit; an op that needs, for a micro-batch, what only the whole batch gives.
@@ -46,9 +47,15 @@ public:
   bool isSummed(mlir::Value value) const {
     return isAccumulated(value) || (isWork(value.getDefiningOp()) && !batch.isSplit(value));
   }
+  /// Of no input, and of some parameter.
+  bool isFromParameters(mlir::Operation *op) const { return fromParameters.contains(op); }
   bool hasStatistics() const { return !statistics.empty(); }
+  /// Among the statistics are sums that are those of the batch: it cannot run in several micro-batches.
+  bool needsWholeBatch() const { return wholeBatch; }
 
   mutable nn::StepOp step;
+  int64_t microBatches;
+  bool isStream;
   BatchSplit batch;
 
 private:
@@ -61,7 +68,9 @@ private:
   llvm::DenseSet<mlir::Operation *> forward;
   llvm::DenseSet<mlir::Operation *> reaching; // works on no part of the batch, but something that needs it does
   llvm::DenseSet<mlir::Operation *> freeOnce; // Once, and of no parameter
+  llvm::DenseSet<mlir::Operation *> fromParameters;
   llvm::DenseSet<mlir::Value> accumulated, statistics;
+  bool wholeBatch = false;
 };
 
 } // namespace pdc::passes

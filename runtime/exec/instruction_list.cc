@@ -1,5 +1,6 @@
 #include "runtime/exec/instruction_list.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -14,12 +15,16 @@ using program::Opcode;
 
 namespace {
 
+std::byte* BufferAddress(const program::Buffer& buffer, const device::Arenas& arenas) {
+  std::byte* base = buffer.segment() == program::Segment::kShared ? arenas.shared_base : arenas.private_base;
+  return base + buffer.offset();
+}
+
 std::byte* OperandAddress(const program::Program& program, const Instruction& instruction, uint32_t index,
                           const device::Arenas& arenas) {
   const program::Operand& operand = *instruction.operands()->Get(index);
-  const program::Buffer& buffer = *program.buffers()->Get(operand.buffer());
-  std::byte* base = buffer.segment() == program::Segment::kShared ? arenas.shared_base : arenas.private_base;
-  return base + buffer.offset() + operand.offset_elements() * program::ElementBytes(operand.element_type());
+  return BufferAddress(*program.buffers()->Get(operand.buffer()), arenas) +
+         operand.offset_elements() * program::ElementBytes(operand.element_type());
 }
 
 }  // namespace
@@ -37,7 +42,19 @@ absl::StatusOr<std::unique_ptr<InstructionList>> InstructionList::Prepare(const 
     if (!entry.ok()) return list->At(entry.status(), -1, static_cast<int32_t>(i));
     list->entries_.push_back(*std::move(entry));
   }
+  list->FindInputs(arenas);
   return list;
+}
+
+void InstructionList::FindInputs(const device::Arenas& arenas) {
+  for (uint32_t i = 0; i < program::Size(program_.buffers()); ++i) {
+    const program::Buffer& buffer = *program_.buffers()->Get(i);
+    if (buffer.kind() != program::BufferKind::kInput) continue;
+    inputs_.push_back({buffer.first_use(), inputs_.size(), BufferAddress(buffer, arenas)});
+  }
+  std::sort(inputs_.begin(), inputs_.end(), [](const Input& a, const Input& b) {
+    return std::pair(a.first_use, a.number) < std::pair(b.first_use, b.number);
+  });
 }
 
 absl::StatusOr<InstructionList::Entry> InstructionList::PrepareEntry(uint32_t index, device::Device& device,
@@ -98,11 +115,20 @@ void InstructionList::PrepareCollective(const Instruction& instruction, const Gr
   entry.root = instruction.root();
 }
 
-absl::Status InstructionList::Run(int64_t step, std::chrono::nanoseconds timeout,
+absl::Status InstructionList::WriteInput(const Input& input, const InputWriter& write) const {
+  if (write) return write(input.number, input.data);
+  if (input.first_use < 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("input ", input.number, " of the program is written while it runs, before "
+                                                    "instruction ", input.first_use, ": Run() needs an InputWriter"));
+}
+
+absl::Status InstructionList::Run(int64_t step, std::chrono::nanoseconds timeout, const InputWriter& write,
                                   const std::function<void(const InstructionEvent&)>& trace) {
   int32_t count = static_cast<int32_t>(entries_.size());
+  auto input = inputs_.begin();
   for (int32_t i = 0; i < count; ++i) {
     communicator_.SetPosition({step, i});
+    for (; input != inputs_.end() && input->first_use <= i; ++input) PDC_RETURN_IF_ERROR(WriteInput(*input, write));
     InstructionEvent event{step, i, {}, {}};
     if (trace) event.begin = comm::Clock::now();
     absl::Status status = RunEntry(entries_[i], timeout);

@@ -25,9 +25,9 @@ class InstructionList {
                                                                   const Groups& groups,
                                                                   const device::Arenas& arenas);
 
-  // One pass over the list. Allocates nothing, unless the communicator or a library does. `trace` may be
-  // empty.
-  absl::Status Run(int64_t step, std::chrono::nanoseconds timeout,
+  // One pass over the list; `write` as for Session::Run. Allocates nothing, unless the communicator or a library does.
+  // `trace` may be empty.
+  absl::Status Run(int64_t step, std::chrono::nanoseconds timeout, const InputWriter& write,
                    const std::function<void(const InstructionEvent&)>& trace);
 
  private:
@@ -48,9 +48,18 @@ class InstructionList {
     int root = 0, peer = -1, tag = 0;
   };
 
+  // A kInput buffer.
+  struct Input {
+    int32_t first_use;  // -1: before the first instruction
+    size_t number;      // among the inputs of the program
+    std::byte* data;
+  };
+
   InstructionList(const program::Program& program, comm::Communicator& communicator)
       : program_(program), communicator_(communicator) {}
 
+  void FindInputs(const device::Arenas& arenas);
+  absl::Status WriteInput(const Input& input, const InputWriter& write) const;
   absl::StatusOr<Entry> PrepareEntry(uint32_t index, device::Device& device, const Groups& groups,
                                      const device::Arenas& arenas);
   void PrepareCollective(const program::Instruction& instruction, const Groups& groups, Entry& entry);
@@ -61,6 +70,7 @@ class InstructionList {
   const program::Program& program_;
   comm::Communicator& communicator_;
   std::vector<Entry> entries_;
+  std::vector<Input> inputs_;  // in the order of their first uses
   std::vector<std::unique_ptr<comm::Pending>> pending_;
 };
 

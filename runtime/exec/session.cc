@@ -84,10 +84,10 @@ class SessionOnDevice final : public Session {
     return views;
   }
 
-  absl::Status Run(Mode mode, int64_t step) override {
+  absl::Status Run(Mode mode, int64_t step, const InputWriter& write) override {
     PDC_RETURN_IF_ERROR(failure_);
     PDC_RETURN_IF_ERROR(program(mode).status());
-    absl::Status status = RunOnce(mode, step);
+    absl::Status status = RunOnce(mode, step, write);
     if (!status.ok()) failure_ = status;
     return status;
   }
@@ -168,7 +168,7 @@ class SessionOnDevice final : public Session {
     }
   }
 
-  absl::Status RunOnce(Mode mode, int64_t step) {
+  absl::Status RunOnce(Mode mode, int64_t step, const InputWriter& write) {
     PDC_ASSIGN_OR_RETURN(const Program* found, program(mode));
     PDC_RETURN_IF_ERROR(EnsureArenas(mode));
     std::unique_ptr<InstructionList>& list = lists_[static_cast<size_t>(mode)];
@@ -177,7 +177,7 @@ class SessionOnDevice final : public Session {
           list, InstructionList::Prepare(*found, device_, communicator_, groups_, arenas_for(mode)));
     }
     WriteConstants(mode, *found);
-    return list->Run(step, options_.timeout, trace_);
+    return list->Run(step, options_.timeout, write, trace_);
   }
 
   device::Device& device_;

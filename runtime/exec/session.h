@@ -38,6 +38,10 @@ struct BufferView {
   std::byte* data;  // description->bytes() bytes
 };
 
+// Writes an input of a program: `input` counts its kInput buffers in their order, `destination` has room for the bytes of that
+// one.
+using InputWriter = std::function<absl::Status(size_t input, std::byte* destination)>;
+
 class Session {
  public:
   // Checks the programs, compares their hash with all ranks, allocates and touches the arenas. Collective
@@ -62,8 +66,12 @@ class Session {
   // Runs the program's list once; step is the number that errors and traces show (the first step is 1). The
   // first run of a mode prepares its instructions; later ones allocate nothing. An error names rank, step and
   // instruction, and the session answers every later call with it: operations that peers wait for may be
-  // unfinished.
-  virtual absl::Status Run(program::Mode mode, int64_t step) = 0;
+  // unfinished. Each input is written by `write` right before the first instruction that needs it (its first_use; before the
+  // step, where there is none), so that a step can begin before all of its inputs are there. Without `write` the caller has
+  // written them before; FAILED_PRECONDITION where one has its memory only from its first_use on. Errors of `write` are
+  // returned as they are.
+  virtual absl::Status Run(program::Mode mode, int64_t step, const InputWriter& write) = 0;
+  absl::Status Run(program::Mode mode, int64_t step) { return Run(mode, step, nullptr); }
 
   // Called after each instruction while set; null by default.
   virtual void set_trace(std::function<void(const InstructionEvent&)> trace) = 0;

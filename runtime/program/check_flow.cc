@@ -19,7 +19,7 @@ struct Lifetime {
 Lifetime LifetimeOf(const Program& program, const Buffer& buffer) {
   int64_t end = Size(program.instructions());
   bool always = IsPersistent(buffer.kind()) || buffer.kind() == BufferKind::kConstant;
-  bool from_start = buffer.kind() == BufferKind::kInput || buffer.kind() == BufferKind::kScalarInput;
+  bool from_start = buffer.kind() == BufferKind::kScalarInput;
   bool to_end = buffer.kind() == BufferKind::kOutput;
   return {always || from_start || buffer.first_use() < 0 ? -1 : buffer.first_use(),
           always || to_end || buffer.last_use() < 0 ? end : buffer.last_use()};
@@ -122,7 +122,8 @@ class Written {
   std::map<uint64_t, uint64_t> ranges_;
 };
 
-bool WrittenBeforeStep(BufferKind kind) {
+// By others than the program. Of an input: before its life begins.
+bool WrittenFromOutside(BufferKind kind) {
   return IsPersistent(kind) || kind == BufferKind::kInput || kind == BufferKind::kScalarInput ||
          kind == BufferKind::kConstant;
 }
@@ -263,7 +264,7 @@ absl::Status CheckDataFlow(const Program& program, const std::set<int>& runners)
   std::vector<Written> written(Size(program.buffers()));
   for (uint32_t i = 0; i < written.size(); ++i) {
     const Buffer& buffer = *program.buffers()->Get(i);
-    if (WrittenBeforeStep(buffer.kind())) written[i].Add(buffer.offset(), buffer.offset() + buffer.bytes());
+    if (WrittenFromOutside(buffer.kind())) written[i].Add(buffer.offset(), buffer.offset() + buffer.bytes());
   }
   for (uint32_t i = 0; i < Size(program.instructions()); ++i) {
     const Instruction& instruction = *program.instructions()->Get(i);

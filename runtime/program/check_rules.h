@@ -33,6 +33,8 @@ absl::Status BufferError(const Program& program, uint32_t index, absl::string_vi
 
 // Each in the order in which it may be called: later rules rely on earlier ones.
 absl::Status CheckBuffers(const Program& program);
+// Inputs have different names; a kInput buffer is of one of them. Where the program states none there is nothing to check.
+absl::Status CheckInputs(const Program& program);
 absl::Status CheckGroups(const Program& program, int ranks);
 absl::Status CheckViews(const Program& program);
 absl::Status CheckOpcodes(const Program& program, int ranks);

@@ -101,6 +101,7 @@ std::vector<std::set<int>> RunnersOf(const Executable& executable) {
 
 absl::Status CheckRules(const Program& program, int ranks, const std::set<int>& runners) {
   absl::Status status = CheckBuffers(program);
+  if (status.ok()) status = CheckInputs(program);
   if (status.ok()) status = CheckGroups(program, ranks);
   if (status.ok()) status = CheckViews(program);
   if (status.ok()) status = CheckOpcodes(program, ranks);

@@ -13,7 +13,7 @@
 
 namespace pdc::program {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr char kElfSection[] = ".pdc";
 
 // Section names. kProgramSection: a FlatBuffer of program.fbs. kKernelsSection: an ELF shared object.

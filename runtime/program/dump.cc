@@ -112,8 +112,8 @@ std::string InstructionLine(const Instruction& instruction, uint32_t index) {
 std::string DumpProgram(const Program& program) {
   std::string text =
       absl::StrCat("program ", Absl(ModeName(program.mode())), " private ", program.private_bytes(),
-                   " shared ", program.shared_bytes(), " bytes, samples [", program.batch_start(), ", ",
-                   program.batch_start() + program.local_batch(), ") of ", program.batch(), "\n");
+                   " shared ", program.shared_bytes(), " bytes, ", program.local_batch(), " samples from ",
+                   program.batch_start(), " on of ", program.batch(), "\n");
   for (uint32_t i = 0; i < Size(program.groups()); ++i) {
     absl::StrAppend(&text, "  group ", i, ": ranks [",
                     absl::StrJoin(Span(program.groups()->Get(i)->ranks()), ","), "]\n");

@@ -23,12 +23,11 @@ namespace {
 absl::Status RunStep(exec::Session& session, program::Mode mode, const BatchBuilder& batches, int64_t step,
                      uint64_t seed) {
   const int64_t batch = batches.inputs()[0].batch, size = batches.dataset().size();
-  PDC_RETURN_IF_ERROR(FillInputs(
-      session, mode, batches, [&](int64_t i) { return ((step - 1) * batch + i) % size; },
-      Padding::kIgnoredLabels));
   // A small rate, so that the numbers stay in the range of a real run.
   PDC_RETURN_IF_ERROR(SetScalars(session, mode, {.learning_rate = 1e-4, .step = step, .seed = seed}));
-  return session.Run(mode, step);
+  return session.Run(mode, step,
+                     InputsOf(batches, [&](int64_t i) { return ((step - 1) * batch + i) % size; },
+                              Padding::kIgnoredLabels));
 }
 
 double ProcessorSeconds() {

@@ -60,9 +60,9 @@ absl::StatusOr<std::unique_ptr<BatchBuilder>> DataOrSynthetic(const Options& opt
   if (!options.data.files.empty()) {
     return OpenBatches(options.data, options.data.files, Split::kAll, true, program);
   }
-  PDC_ASSIGN_OR_RETURN(std::vector<InputSpec> inputs, InputSpecsOf(program));
-  if (inputs.empty()) return absl::InvalidArgumentError("the model takes no data");
-  auto dataset = MakeSyntheticDataset(inputs, inputs[0].batch, options.seed);
+  PDC_ASSIGN_OR_RETURN(BatchInputs inputs, BatchInputsOf(program));
+  if (inputs.inputs.empty()) return absl::InvalidArgumentError("the model takes no data");
+  auto dataset = MakeSyntheticDataset(inputs.inputs, inputs.inputs[0].batch, options.seed);
   return BatchBuilder::Create(std::move(dataset), std::move(inputs), options.data.normalization);
 }
 

@@ -24,9 +24,8 @@ using SampleAt = std::function<int64_t(int64_t)>;
 absl::StatusOr<std::map<std::string, double>> RunBatch(exec::Session& session, const BatchBuilder& batches,
                                                        const SampleAt& sample_at, Padding padding,
                                                        const Scalars& scalars) {
-  PDC_RETURN_IF_ERROR(FillInputs(session, Mode::kEvaluate, batches, sample_at, padding));
   PDC_RETURN_IF_ERROR(SetScalars(session, Mode::kEvaluate, scalars));
-  PDC_RETURN_IF_ERROR(session.Run(Mode::kEvaluate, scalars.step));
+  PDC_RETURN_IF_ERROR(session.Run(Mode::kEvaluate, scalars.step, InputsOf(batches, sample_at, padding)));
   return ScalarOutputs(session, Mode::kEvaluate);
 }
 
@@ -116,11 +115,10 @@ absl::Status Infer(exec::Session& session, const BatchBuilder& batches, const st
   std::vector<std::vector<std::byte>> results(paths.size());
   for (int64_t begin = 0; begin < size; begin += batch) {
     const int64_t valid = std::min(batch, size - begin);
-    PDC_RETURN_IF_ERROR(FillInputs(
-        session, Mode::kInfer, batches, [&](int64_t i) { return i < valid ? begin + i : -1; },
-        Padding::kFirstSample));
     PDC_RETURN_IF_ERROR(SetScalars(session, Mode::kInfer, {.learning_rate = 0, .step = 1, .seed = seed}));
-    PDC_RETURN_IF_ERROR(session.Run(Mode::kInfer, begin / batch + 1));
+    PDC_RETURN_IF_ERROR(session.Run(Mode::kInfer, begin / batch + 1,
+                                    InputsOf(batches, [&](int64_t i) { return i < valid ? begin + i : -1; },
+                                             Padding::kFirstSample)));
     for (size_t k = 0; k < paths.size(); ++k) {
       const PartedValue& value = parts.at(outputs[k]);
       const size_t sample_bytes = value.info.bytes() / batch;

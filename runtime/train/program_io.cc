@@ -70,17 +70,6 @@ bool IsScalarOutput(const program::Buffer& buffer) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<InputSpec>> InputSpecsOf(const program::Program& program) {
-  std::vector<InputSpec> specs;
-  for (uint32_t i = 0; i < program::Size(program.buffers()); ++i) {
-    const program::Buffer& buffer = *program.buffers()->Get(i);
-    if (buffer.kind() != BufferKind::kInput) continue;
-    PDC_ASSIGN_OR_RETURN(InputSpec spec, MakeInputSpec(buffer));
-    specs.push_back(std::move(spec));
-  }
-  return specs;
-}
-
 absl::StatusOr<const program::Program*> RequireProgram(const program::Executable& executable, int rank,
                                                        Mode mode) {
   const program::Program* program = program::FindProgram(executable, rank, mode);
@@ -90,18 +79,18 @@ absl::StatusOr<const program::Program*> RequireProgram(const program::Executable
                                           "'; compile the model again with the --mode of pdc that has it"));
 }
 
-void CopyInputs(exec::Session& session, Mode mode, const std::vector<const std::byte*>& fields) {
-  const std::vector<exec::BufferView> views = session.buffers(mode, BufferKind::kInput);
-  for (size_t i = 0; i < views.size() && i < fields.size(); ++i) {
-    std::memcpy(views[i].data, fields[i], views[i].description->bytes());
-  }
+exec::InputWriter InputsOf(const BatchBuilder& batches, std::function<int64_t(int64_t)> sample_at, Padding padding) {
+  return [&batches, sample_at = std::move(sample_at), padding](size_t part, std::byte* destination) {
+    return batches.Fill(part, sample_at, padding, destination);
+  };
 }
 
-absl::Status FillInputs(exec::Session& session, Mode mode, const BatchBuilder& batches,
-                        const std::function<int64_t(int64_t)>& sample_at, Padding padding) {
-  std::vector<std::byte*> fields;
-  for (const exec::BufferView& view : session.buffers(mode, BufferKind::kInput)) fields.push_back(view.data);
-  return batches.Fill(sample_at, padding, fields);
+exec::InputWriter InputsOf(Prefetcher& prefetcher, const BatchBuilder& batches) {
+  return [&prefetcher, bytes = batches.bytes()](size_t part, std::byte* destination) -> absl::Status {
+    PDC_ASSIGN_OR_RETURN(const std::byte* filled, prefetcher.Wait(part));
+    std::memcpy(destination, filled, bytes[part]);
+    return absl::OkStatus();
+  };
 }
 
 absl::Status SetScalars(exec::Session& session, Mode mode, const Scalars& scalars) {
@@ -147,7 +136,8 @@ absl::StatusOr<std::unique_ptr<BatchBuilder>> OpenBatches(const DataOptions& opt
                                                           const std::vector<std::string>& files, Split split,
                                                           bool overlapping_windows,
                                                           const program::Program& program) {
-  PDC_ASSIGN_OR_RETURN(std::vector<InputSpec> inputs, InputSpecsOf(program));
+  PDC_ASSIGN_OR_RETURN(BatchInputs batch, BatchInputsOf(program));
+  const std::vector<InputSpec>& inputs = batch.inputs;
   if (inputs.empty()) return absl::InvalidArgumentError("the model takes no data");
   if (files.empty()) return absl::InvalidArgumentError("no data file given");
   const bool ids = IsInteger(inputs[0].type);
@@ -160,7 +150,7 @@ absl::StatusOr<std::unique_ptr<BatchBuilder>> OpenBatches(const DataOptions& opt
   window.split = split;
   window.validation_fraction = options.validation_fraction;
   PDC_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset, OpenDataset(files, format, window));
-  return BatchBuilder::Create(std::move(dataset), std::move(inputs), options.normalization);
+  return BatchBuilder::Create(std::move(dataset), std::move(batch), options.normalization);
 }
 
 std::shared_ptr<const Dataset> MakeSyntheticDataset(const std::vector<InputSpec>& inputs, int64_t samples,

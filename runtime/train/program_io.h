@@ -14,23 +14,20 @@
 #include "absl/status/statusor.h"
 #include "runtime/exec/session.h"
 #include "runtime/train/data/batch.h"
+#include "runtime/train/data/prefetch.h"
 #include "runtime/train/options.h"
 
 namespace pdc::train {
-
-// The kInput buffers, in order.
-absl::StatusOr<std::vector<InputSpec>> InputSpecsOf(const program::Program& program);
 
 // The program a rank runs in a mode. NOT_FOUND: "the executable was compiled without mode 'evaluate'...".
 absl::StatusOr<const program::Program*> RequireProgram(const program::Executable& executable, int rank,
                                                        program::Mode mode);
 
-// Copies batch fields, in the order of the inputs, into the session.
-void CopyInputs(exec::Session& session, program::Mode mode, const std::vector<const std::byte*>& fields);
+// Builds a batch right in the session's input buffers, where and when a step needs them. `batches` outlives it.
+exec::InputWriter InputsOf(const BatchBuilder& batches, std::function<int64_t(int64_t)> sample_at, Padding padding);
 
-// Builds a batch right in the session's input buffers.
-absl::Status FillInputs(exec::Session& session, program::Mode mode, const BatchBuilder& batches,
-                        const std::function<int64_t(int64_t)>& sample_at, Padding padding);
+// Copies what was prefetched, which outlives it: the parts of the batch of Prefetcher::Next().
+exec::InputWriter InputsOf(Prefetcher& prefetcher, const BatchBuilder& batches);
 
 struct Scalars {
   double learning_rate = 0;

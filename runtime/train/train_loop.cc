@@ -204,9 +204,9 @@ class TrainingRun {
     std::unique_ptr<SignalWatch> watch;
     if (checkpoints()) watch = std::make_unique<SignalWatch>();
     Prefetcher prefetcher(
-        [this](int64_t step, const std::vector<std::byte*>& fields) {
-          return plan_.training->Fill([&](int64_t i) { return SampleAt((step - 1) * batch_ + i); },
-                                      Padding::kIgnoredLabels, fields);
+        [this](int64_t step, size_t part, std::byte* destination) {
+          return plan_.training->Fill(
+              part, [&](int64_t i) { return SampleAt((step - 1) * batch_ + i); }, Padding::kIgnoredLabels, destination);
         },
         plan_.training->bytes(), first);
     while (step_ < options_.steps && signal_ == 0) {
@@ -231,11 +231,10 @@ class TrainingRun {
     record_ = StepRecord();
     record_.step = step_;
     record_.learning_rate = LearningRate(plan_.schedule, step_);
-    PDC_ASSIGN_OR_RETURN(const std::vector<const std::byte*> fields, prefetcher.Next());
-    CopyInputs(session_, Mode::kTrain, fields);
+    prefetcher.Next();
     PDC_RETURN_IF_ERROR(SetScalars(
         session_, Mode::kTrain, {.learning_rate = record_.learning_rate, .step = step_, .seed = plan_.seed}));
-    PDC_RETURN_IF_ERROR(session_.Run(Mode::kTrain, step_));
+    PDC_RETURN_IF_ERROR(session_.Run(Mode::kTrain, step_, InputsOf(prefetcher, *plan_.training)));
     record_.metrics = ScalarOutputs(session_, Mode::kTrain);
     record_.loss = record_.metrics[loss_name_];
     record_.metrics.erase(loss_name_);

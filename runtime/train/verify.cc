@@ -62,12 +62,11 @@ absl::Status CopyToReference(exec::Session& session) {
 absl::Status RunProgram(exec::Session& session, Mode mode, const BatchBuilder& batches, int64_t step,
                         const VerifyOptions& options) {
   const int64_t batch = batches.inputs()[0].batch, size = batches.dataset().size();
-  PDC_RETURN_IF_ERROR(FillInputs(
-      session, mode, batches, [&](int64_t i) { return ((step - 1) * batch + i) % size; },
-      Padding::kIgnoredLabels));
   PDC_RETURN_IF_ERROR(SetScalars(
       session, mode, {.learning_rate = options.learning_rate, .step = step, .seed = options.seed}));
-  return session.Run(mode, step);
+  return session.Run(mode, step,
+                     InputsOf(batches, [&](int64_t i) { return ((step - 1) * batch + i) % size; },
+                              Padding::kIgnoredLabels));
 }
 
 // Gathers the outputs of the gradient program and compares them with the reference's.

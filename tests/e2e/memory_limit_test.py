@@ -31,6 +31,21 @@ class MemoryLimit(EndToEndTest):
         self.assertLessEqual(self.peak(), limit)
         self.succeed(self.path("exe"), RANKS, "verify", "--steps=1")
 
+    def test_the_stage_that_does_not_fit_is_named_however_the_pipeline_came_about(self):
+        given = ["--parallel=pipeline=2", "--micro-batches=2", "--ranks=2", f"--batch={BATCH}"]
+        made = run([PDC, model("lenet"), "-o", "exe", "--plan-out=plan.mlir", "--report=report.json", *given], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        needs = json.loads(read(self.path("report.json")))["predicted"]["peak_memory"]
+        stage, limit = needs.index(max(needs)), min(needs) // 2
+        expected = rf"a rank needs (\d+) bytes for '\w+' on stage {stage} of the pipeline, (\d+) more than --memory-limit={limit}"
+        for options in (given, ["--ranks=2", f"--batch={BATCH}", "--plan-in=plan.mlir"]):
+            result = run([PDC, model("lenet"), "-o", "exe", f"--memory-limit={limit}", *options], self.folder)
+            self.assertNotEqual(result.code, 0, str(result))
+            self.assertRegex(result.err, expected)
+            needed, missing = map(int, re.search(expected, result.err).groups())
+            self.assertEqual(needed, limit + missing)
+            self.assertGreaterEqual(needed, max(needs))
+
     def test_where_nothing_fits_the_closest_plan_and_what_it_lacks_are_named(self):
         unlimited = self.unlimited_peak()
         limit = unlimited

@@ -50,6 +50,29 @@ class UnequalStages(EndToEndTest):
     def test_verify(self):
         self.succeed(self.stages(), 4, "verify", "--steps=2")
 
+    def test_a_plan_that_was_written_is_the_same_when_it_is_read(self):
+        planned = self.path("planned")
+        made = run([PDC, model("gpt_tiny"), "-o", planned, f"--batch={BATCH}", "--ranks=4", *STAGES, "--plan-out=plan.mlir",
+                    "--report=first.json"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        again = run([PDC, model("gpt_tiny"), "-o", self.path("read"), f"--batch={BATCH}", ADAM, "--plan-in=plan.mlir",
+                     "--plan-out=again.mlir", "--report=second.json"], self.folder)
+        self.assertEqual(again.code, 0, str(again))
+        self.assertEqual(read(self.path("plan.mlir")), read(self.path("again.mlir")))
+        first, second = (json.loads(read(self.path(file))) for file in ("first.json", "second.json"))
+        for key in ("ranks", "stages", "layouts", "predicted", "parallel"):
+            self.assertEqual(first[key], second[key], key)
+        for executable in (planned, self.path("read")):
+            self.train(executable, 4, 3, f"--log={executable}.jsonl")
+        self.assertEqual(losses(planned + ".jsonl"), losses(self.path("read.jsonl")))
+        # A stage's mesh that is not there.
+        with open(self.path("broken.mlir"), "wb") as file:
+            file.write(read(self.path("plan.mlir")).replace(b"dist.stage_meshes = [@mesh,", b"dist.stage_meshes = [@mash,"))
+        refused = run([PDC, model("gpt_tiny"), "-o", self.path("no"), f"--batch={BATCH}", ADAM, "--plan-in=broken.mlir"],
+                      self.folder)
+        self.assertNotEqual(refused.code, 0)
+        self.assertIn("names @mash as the mesh of a stage, which is no dist.mesh of the plan", refused.err)
+
     def test_the_plan_tells_stages_meshes_and_messages(self):
         report = json.loads(run([PDC, "plan", self.stages(), "--format=json"]).out)
         self.assertEqual([stage["ranks"] for stage in report["stages"]], [[0, 1], [2], [3]])

@@ -65,10 +65,15 @@ void FillBuffer(const exec::BufferView& view) {
 }
 
 absl::Status RunSteps(exec::Session& session, Mode mode) {
-  for (BufferKind kind : {BufferKind::kParameter, BufferKind::kState, BufferKind::kInput, BufferKind::kScalarInput})
+  for (BufferKind kind : {BufferKind::kParameter, BufferKind::kState, BufferKind::kScalarInput})
     for (const exec::BufferView& view : session.buffers(mode, kind)) FillBuffer(view);
+  const std::vector<exec::BufferView> inputs = session.buffers(mode, BufferKind::kInput);
+  const auto write = [&](size_t input, std::byte*) {
+    FillBuffer(inputs[input]);
+    return absl::OkStatus();
+  };
   absl::Status status = session.program(mode).status();
-  for (int64_t step = 1; step <= 2 && status.ok(); ++step) status = session.Run(mode, step);
+  for (int64_t step = 1; step <= 2 && status.ok(); ++step) status = session.Run(mode, step, write);
   return status;
 }
 

@@ -1,6 +1,6 @@
 // A file with two models.
 // RUN: not pdc %s -o %t --batch=4 2>&1 | FileCheck %s
-// CHECK: two_models.mlir:0:0: error: expected one nn.model in the module, found 2
+// CHECK: two_models.mlir:5:1: error: expected one nn.model in the module, found 2
 // CHECK-NOT: error:
 nn.model @m(%x: tensor<?x8xf32>, %label: tensor<?xi32>) -> (loss: tensor<f32>, logits: tensor<?x4xf32>) {
   %w1 = nn.param "fc1.weight" init(kaiming) : tensor<8x16xf32>

@@ -122,9 +122,12 @@ void FillScalars(const Job& job, int step, exec::Session& session, Mode mode) {
 }
 
 absl::Status RunMode(const Job& job, int step, exec::Session& session, Mode mode) {
-  for (const exec::BufferView& view : session.buffers(mode, BufferKind::kInput)) FillField(job, step, view);
+  const std::vector<exec::BufferView> inputs = session.buffers(mode, BufferKind::kInput);
   FillScalars(job, step, session, mode);
-  return session.Run(mode, step);
+  return session.Run(mode, step, [&](size_t input, std::byte*) {
+    FillField(job, step, inputs[input]);
+    return absl::OkStatus();
+  });
 }
 
 double Loss(exec::Session& session, Mode mode) {
@@ -161,6 +164,8 @@ absl::Status RunRank(const Job& job, exec::Session& session, Result& result) {
     }
   result.bits = XXH64_digest(hash);
   XXH64_freeState(hash);
+  for (const exec::BufferView& view : session.buffers(Mode::kTrain, BufferKind::kInput))
+    result.samples[train::NameOf(*view.description)] += train::LocalShape(*view.description)[0];
   auto program = session.program(Mode::kTrain);
   if (program.ok())
     result.arena_bytes = static_cast<int64_t>((*program)->private_bytes() + (*program)->shared_bytes());
@@ -179,6 +184,7 @@ void Join(std::vector<Result> of_ranks, Result& result) {
       result.gradients[i].insert(of_rank.gradients[i].begin(), of_rank.gradients[i].end());
     result.losses_of_ranks.push_back(of_rank.losses);
     result.arena_bytes_of_ranks.push_back(of_rank.arena_bytes);
+    result.samples_of_ranks.push_back(of_rank.samples);
     std::set<std::string>& names = result.parameters_of_ranks.emplace_back();
     for (const auto& [name, value] : of_rank.parameters) names.insert(name);
   }

@@ -57,6 +57,8 @@ struct Result {
   std::vector<std::vector<double>> losses_of_ranks;    // per rank and step
   std::vector<int64_t> arena_bytes_of_ranks;
   std::vector<std::set<std::string>> parameters_of_ranks;  // which each has
+  std::map<std::string, int64_t> samples;              // of each input, that rank 0 loads for a step of training
+  std::vector<std::map<std::string, int64_t>> samples_of_ranks;
 };
 
 Result RunJob(const Job& job);

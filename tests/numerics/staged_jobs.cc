@@ -45,7 +45,7 @@ Job StagedJob(const std::string& model, int ranks, const std::string& parallel, 
   job.options.microBatches = micro_batches;
   job.options.kernelOptimization = 1;
   job.options.schedule = schedule;
-  if (model == "gpt_tiny") {
+  if (model == "gpt_tiny" || model == "moe_tiny") {
     job.batch = 7;
     job.fields = {{"tokens", {Kind::kIds, 256}}, {"labels", {Kind::kIds, 256, 0.5}}};
   } else {

@@ -4,6 +4,7 @@
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/Compare.h"
 #include "compiler/pipeline/Compiler.h"
+#include "compiler/plan/ReportText.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "runtime/base/number_checks.h"
@@ -55,8 +56,8 @@ llvm::json::Array toJson(const std::vector<pipeline::ComparedPlan> &rows) {
 }
 
 void printTable(const std::vector<pipeline::ComparedPlan> &rows, llvm::raw_ostream &os) {
-  os << llvm::format("%-8s %-36s %12s %12s %12s %14s %10s\n", "parallel", "mesh", "step s", "compute s",
-                     "comm s", "memory bytes", "search s");
+  os << llvm::format("%-8s %-36s %12s %12s %12s %12s %12s\n", "parallel", "mesh", "step", "compute", "comm", "memory",
+                     "search");
   for (const pipeline::ComparedPlan &row : rows) {
     os << llvm::format("%-8s ", row.preset.c_str());
     if (!row.outcome) {
@@ -71,9 +72,11 @@ void printTable(const std::vector<pipeline::ComparedPlan> &rows, llvm::raw_ostre
       mesh += " m=" + std::to_string(found.microBatches);
     if (found.schedule != "none" && found.schedule != "accumulation")
       mesh += " " + found.schedule;
-    os << llvm::format("%-36s %12.6g %12.6g %12.6g %14lld %10.3g\n", mesh.c_str(), found.stepSeconds,
-                       found.computeSeconds, found.stepSeconds - found.computeSeconds,
-                       static_cast<long long>(found.bytes), found.seconds);
+    os << llvm::format("%-36s", mesh.c_str());
+    for (double seconds : {found.stepSeconds, found.computeSeconds, found.stepSeconds - found.computeSeconds})
+      os << llvm::format(" %12s", plan::secondsText(seconds).c_str());
+    os << llvm::format(" %12s %12s\n", plan::bytesText(static_cast<double>(found.bytes)).c_str(),
+                       plan::secondsText(found.seconds).c_str());
   }
 }
 

@@ -1,7 +1,7 @@
 //===- ModelFile.cpp - models as files ------------------------------------===//
 
 #include "tools/pdc/ModelFile.h"
-#include "mlir/Parser/Parser.h"
+#include "compiler/pipeline/ParseModule.h"
 #include "mlir/Support/FileUtilities.h"
 #include "tools/pdc/Commands.h"
 #include "llvm/Support/FileSystem.h"
@@ -36,5 +36,5 @@ mlir::OwningOpRef<mlir::ModuleOp> tool::parseModel(const std::string &path, llvm
     return nullptr;
   }
   sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  return mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  return pipeline::parseModule(sources, &context);
 }

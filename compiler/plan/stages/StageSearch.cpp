@@ -98,6 +98,8 @@ std::vector<int64_t> StageSearch::microBatchCounts(int64_t data) const {
   int64_t samples = tables.getBatch() / data;
   if (samples == 0)
     return {};
+  if (units.getClasses().needsWholeBatch())
+    return request.space.microBatches.value_or(1) == 1 ? std::vector<int64_t>{1} : std::vector<int64_t>();
   if (request.space.microBatches)
     return *request.space.microBatches <= samples ? std::vector{*request.space.microBatches}
                                                   : std::vector<int64_t>();

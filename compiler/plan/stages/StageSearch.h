@@ -11,7 +11,8 @@ struct StageSpace {
   std::optional<int64_t> data, tensor, pipeline, zero, microBatches;
   std::optional<std::string> schedule;
   std::optional<Recompute> recompute;
-  /// One micro-batch where the model has statistics of the batch (batch_norm): those of parts of it are others.
+  /// One micro-batch where the model has statistics of the batch (batch_norm, the balance of experts): those of parts of it are
+  /// others.
   bool keepsStatistics = false;
 };
 

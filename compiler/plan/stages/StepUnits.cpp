@@ -103,6 +103,12 @@ void StepUnits::findUnits(int mostValues) {
   count = std::max(count, 1);
 }
 
+/// The first that computes with it; -1 where none does.
+int StepUnits::unitOfParameter(BlockArgument argument) const {
+  auto kept = residence.find(nameOfArgument(step, argument.getArgNumber()).name.str());
+  return kept == residence.end() || kept->second.empty() ? -1 : static_cast<int>(*kept->second.begin());
+}
+
 /// The rest of the step: the backward pass, and what is done once, where its largest operand is, or where it is needed.
 void StepUnits::assignRest() {
   Block &body = step.getBody().front();
@@ -114,16 +120,19 @@ void StepUnits::assignRest() {
     if (classes->of(&op) != passes::OpClass::After)
       continue;
     int64_t most = -1;
+    units[&op] = 0;
     for (Value operand : op.getOperands()) {
       Operation *made = operand.getDefiningOp();
       int64_t elements = cast<RankedTensorType>(operand.getType()).getNumElements();
-      if (made && unitOf(made) >= 0 && elements >= most) {
+      int unit = made ? unitOf(made) : -1;
+      // A penalty of a parameter alone.
+      if (classes->isFromParameters(&op) && !made)
+        unit = unitOfParameter(cast<BlockArgument>(operand));
+      if (unit >= 0 && elements >= most) {
         most = elements;
-        units[&op] = unitOf(made);
+        units[&op] = unit;
       }
     }
-    if (most < 0)
-      units[&op] = 0;
   }
   for (Operation &op : llvm::reverse(body.without_terminator()))
     if (classes->of(&op) == passes::OpClass::Once)

@@ -56,6 +56,7 @@ private:
   explicit StepUnits(nn::StepOp step) : step(step), cuts(0) {}
   bool build(int wanted);
   void findUnits(int mostValues);
+  int unitOfParameter(mlir::BlockArgument argument) const;
   void assignRest();
   void collectParameters(const passes::Residence &residence);
   void collectMessages();

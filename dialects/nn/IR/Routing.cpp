@@ -1,5 +1,6 @@
 //===- Routing.cpp - experts: top_k, dispatch, combine --------------------===//
 
+#include "dialects/nn/IR/BatchStatistics.h"
 #include "dialects/nn/IR/NNChecks.h"
 #include "dialects/nn/IR/OpWriter.h"
 
@@ -402,6 +403,8 @@ FailureOr<SmallVector<Value>> LoadBalancingLossOp::decompose(OpBuilder &builder)
       w.compare(ComparePredicate::eq, w.iota(gates, rank - 1, tensorType(first).getElementType()), first);
   SmallVector<int64_t, 4> rows = leadingDims(rank - 1);
   Value chosen = w.sum(w.cast(isFirst, tensorType(gates).getElementType()), rows), mean = w.sum(gates, rows);
+  for (Value sum : {chosen, mean})
+    sum.getDefiningOp()->setAttr(kBatchStatisticsAttr, builder.getUnitAttr());
   double tokens = static_cast<double>(type.getNumElements() / n);
   Value loss = w.mul(w.sum(w.mul(chosen, mean), leadingDims(1)), static_cast<double>(n) / (tokens * tokens));
   return SmallVector<Value>{loss};

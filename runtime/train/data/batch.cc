@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/status.h"
+#include "runtime/program/view.h"
 
 namespace pdc::train {
 namespace {
@@ -88,9 +90,27 @@ absl::Status CheckIds(const InputSpec& input, const std::byte* values) {
 
 int64_t IgnoredId(const InputSpec& input) { return input.ignored_id.value_or(kIgnoreIndex); }
 
-}  // namespace
+// Of an Input of a program, or of a kInput buffer where it states none.
+template <typename Description>
+InputSpec SpecOf(const Description& description, const Shape& whole) {
+  InputSpec spec;
+  spec.name = std::string(program::Text(description.name()));
+  spec.type = description.element_type();
+  if (!whole.empty()) {
+    spec.batch = whole[0];
+    spec.sample_shape.assign(whole.begin() + 1, whole.end());
+  }
+  spec.id_limit = description.id_limit();
+  if (description.ignorable()) spec.ignored_id = description.ignored_id();
+  return spec;
+}
 
-absl::StatusOr<InputSpec> MakeInputSpec(const program::Buffer& buffer) {
+size_t FindInput(const std::vector<InputSpec>& inputs, const std::string& name) {
+  return std::find_if(inputs.begin(), inputs.end(), [&](const InputSpec& input) { return input.name == name; }) -
+         inputs.begin();
+}
+
+absl::StatusOr<InputPart> PartOf(const program::Buffer& buffer, const std::vector<InputSpec>& inputs) {
   const Shape global = GlobalShape(buffer), local = LocalShape(buffer), start = LocalStart(buffer);
   const std::string name = NameOf(buffer);
   if (global.empty() || local.size() != global.size() || start.size() != global.size()) {
@@ -101,21 +121,28 @@ absl::StatusOr<InputSpec> MakeInputSpec(const program::Buffer& buffer) {
         absl::StrCat("input '", name, "' of shape ", ShapeText(global), " is split as ", ShapeText(local),
                      ": splits along other dimensions than the batch are not supported yet"));
   }
-  InputSpec spec;
-  spec.name = name;
-  spec.type = buffer.element_type();
-  spec.sample_shape.assign(global.begin() + 1, global.end());
-  spec.batch = global[0];
-  spec.local_samples = local[0];
-  spec.first_sample = start[0];
-  spec.id_limit = buffer.id_limit();
-  if (buffer.ignorable()) spec.ignored_id = buffer.ignored_id();
-  if (spec.bytes() != buffer.bytes()) {
-    return absl::InvalidArgumentError(absl::StrCat("input '", name, "' of shape ", ShapeText(local),
-                                                   " should take ", spec.bytes(),
-                                                   " bytes; the program states ", buffer.bytes()));
+  return InputPart{FindInput(inputs, name), local[0], start[0]};
+}
+
+}  // namespace
+
+absl::StatusOr<BatchInputs> BatchInputsOf(const program::Program& program) {
+  BatchInputs result;
+  for (uint32_t i = 0; i < program::Size(program.inputs()); ++i) {
+    const program::Input& input = *program.inputs()->Get(i);
+    const absl::Span<const int64_t> shape = program::Span(input.shape());
+    result.inputs.push_back(SpecOf(input, Shape(shape.begin(), shape.end())));
   }
-  return spec;
+  for (uint32_t i = 0; i < program::Size(program.buffers()); ++i) {
+    const program::Buffer& buffer = *program.buffers()->Get(i);
+    if (buffer.kind() != program::BufferKind::kInput) continue;
+    if (FindInput(result.inputs, NameOf(buffer)) == result.inputs.size()) {
+      result.inputs.push_back(SpecOf(buffer, GlobalShape(buffer)));
+    }
+    PDC_ASSIGN_OR_RETURN(InputPart part, PartOf(buffer, result.inputs));
+    result.parts.push_back(part);
+  }
+  return result;
 }
 
 int LabelInput(const std::vector<InputSpec>& inputs) {
@@ -129,8 +156,9 @@ int LabelInput(const std::vector<InputSpec>& inputs) {
 }
 
 absl::StatusOr<std::unique_ptr<BatchBuilder>> BatchBuilder::Create(std::shared_ptr<const Dataset> dataset,
-                                                                   std::vector<InputSpec> inputs,
+                                                                   BatchInputs batch_inputs,
                                                                    Normalization normalization) {
+  const std::vector<InputSpec>& inputs = batch_inputs.inputs;
   const std::vector<Field>& fields = dataset->fields();
   if (fields.size() != inputs.size()) {
     return absl::InvalidArgumentError(absl::StrCat("the data has ", fields.size(), " fields (",
@@ -155,12 +183,12 @@ absl::StatusOr<std::unique_ptr<BatchBuilder>> BatchBuilder::Create(std::shared_p
     if (!status.ok()) return status;
   }
   return std::unique_ptr<BatchBuilder>(
-      new BatchBuilder(std::move(dataset), std::move(inputs), std::move(normalization)));
+      new BatchBuilder(std::move(dataset), std::move(batch_inputs), std::move(normalization)));
 }
 
 std::vector<size_t> BatchBuilder::bytes() const {
   std::vector<size_t> sizes;
-  for (const InputSpec& input : inputs_) sizes.push_back(input.bytes());
+  for (const InputPart& part : parts_) sizes.push_back(part.samples * inputs_[part.input].sample_bytes());
   return sizes;
 }
 
@@ -177,22 +205,19 @@ absl::Status BatchBuilder::FillSample(size_t field, int64_t sample, std::byte* d
                                                   "': ", status.message()));
 }
 
-absl::Status BatchBuilder::Fill(const std::function<int64_t(int64_t)>& sample_at, Padding padding,
-                                const std::vector<std::byte*>& fields) const {
-  const int labels = LabelInput(inputs_);
-  for (size_t field = 0; field < inputs_.size(); ++field) {
-    const InputSpec& input = inputs_[field];
-    std::byte* destination = fields[field];
-    for (int64_t i = 0; i < input.local_samples; ++i, destination += input.sample_bytes()) {
-      int64_t sample = sample_at(input.first_sample + i);
-      if (sample < 0 && padding == Padding::kIgnoredLabels) {
-        const double value = static_cast<int>(field) == labels ? IgnoredId(input) : 0;
-        FillConstant(input.type, value, input.sample_elements(), destination);
-        continue;
-      }
-      absl::Status status = FillSample(field, std::max<int64_t>(sample, 0), destination);
-      if (!status.ok()) return status;
+absl::Status BatchBuilder::Fill(size_t part, const std::function<int64_t(int64_t)>& sample_at, Padding padding,
+                                std::byte* destination) const {
+  const InputPart& filled = parts_[part];
+  const InputSpec& input = inputs_[filled.input];
+  const bool is_label = static_cast<int>(filled.input) == LabelInput(inputs_);
+  for (int64_t i = 0; i < filled.samples; ++i, destination += input.sample_bytes()) {
+    const int64_t sample = sample_at(filled.first_sample + i);
+    if (sample < 0 && padding == Padding::kIgnoredLabels) {
+      FillConstant(input.type, is_label ? IgnoredId(input) : 0, input.sample_elements(), destination);
+      continue;
     }
+    absl::Status status = FillSample(filled.input, std::max<int64_t>(sample, 0), destination);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

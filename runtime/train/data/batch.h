@@ -19,25 +19,35 @@
 
 namespace pdc::train {
 
-// A kInput buffer of a program: `local_samples` samples of the global batch, from `first_sample` on.
+// An input of the model, whichever ranks need it.
 struct InputSpec {
   std::string name;
   program::ElementType type = program::ElementType::kF32;
   Shape sample_shape;
   int64_t batch = 0;  // samples of the global batch
-  int64_t local_samples = 0;
-  int64_t first_sample = 0;
   // Ids are 0 to id_limit - 1; labels may also be ignored_id, which does not count. 0: any value.
   int64_t id_limit = 0;
   std::optional<int64_t> ignored_id = std::nullopt;
 
   int64_t sample_elements() const { return ElementCount(sample_shape); }
   size_t sample_bytes() const { return sample_elements() * ElementBytes(type); }
-  size_t bytes() const { return local_samples * sample_bytes(); }
 };
 
-// UNIMPLEMENTED when the input is split along another dimension than 0.
-absl::StatusOr<InputSpec> MakeInputSpec(const program::Buffer& buffer);
+// What a kInput buffer of a rank's program holds: samples of the global batch, those that a micro-batch has on this rank.
+struct InputPart {
+  size_t input = 0;  // of the model's
+  int64_t samples = 0;
+  int64_t first_sample = 0;
+};
+
+// The model's inputs, and which of their samples a rank loads.
+struct BatchInputs {
+  std::vector<InputSpec> inputs;
+  std::vector<InputPart> parts;  // in the order of the program's kInput buffers
+};
+
+// Of a program that the checker has accepted. UNIMPLEMENTED when an input is split along another dimension than 0.
+absl::StatusOr<BatchInputs> BatchInputsOf(const program::Program& program);
 
 // The input that holds the expected answers: an integer input named "label", "labels", "target" or "targets",
 // or else the last of two or more inputs if it is an integer; -1 if there is none.
@@ -58,31 +68,34 @@ class BatchBuilder {
   // does not fit. Shapes fit when they are equal up to dimensions of size 1, or when one of them is flat and
   // they have the same number of elements. `normalization` applies to input 0 if it is floating-point.
   static absl::StatusOr<std::unique_ptr<BatchBuilder>> Create(std::shared_ptr<const Dataset> dataset,
-                                                              std::vector<InputSpec> inputs,
-                                                              Normalization normalization);
+                                                              BatchInputs inputs, Normalization normalization);
 
   const std::vector<InputSpec>& inputs() const { return inputs_; }
+  const std::vector<InputPart>& parts() const { return parts_; }
   const Dataset& dataset() const { return *dataset_; }
-  // Sizes of the buffers that Fill() writes.
+  // Sizes of the parts that Fill() writes.
   std::vector<size_t> bytes() const;
 
-  // Writes this rank's part of a global batch whose place `i` (0 <= i < batch) takes sample `sample_at(i)`;
+  // Writes a part of a global batch whose place `i` (0 <= i < batch) takes sample `sample_at(i)`;
   // -1 stands for a place to pad. OUT_OF_RANGE for an id that the model does not have.
-  absl::Status Fill(const std::function<int64_t(int64_t)>& sample_at, Padding padding,
-                    const std::vector<std::byte*>& fields) const;
+  absl::Status Fill(size_t part, const std::function<int64_t(int64_t)>& sample_at, Padding padding,
+                    std::byte* destination) const;
 
   // The number of labels that count in the global batch; the number of samples when there are no labels.
   absl::StatusOr<int64_t> CountedLabels(const std::function<int64_t(int64_t)>& sample_at) const;
 
  private:
-  BatchBuilder(std::shared_ptr<const Dataset> dataset, std::vector<InputSpec> inputs,
-               Normalization normalization)
-      : dataset_(std::move(dataset)), inputs_(std::move(inputs)), normalization_(std::move(normalization)) {}
+  BatchBuilder(std::shared_ptr<const Dataset> dataset, BatchInputs inputs, Normalization normalization)
+      : dataset_(std::move(dataset)),
+        inputs_(std::move(inputs.inputs)),
+        parts_(std::move(inputs.parts)),
+        normalization_(std::move(normalization)) {}
 
   absl::Status FillSample(size_t field, int64_t sample, std::byte* destination) const;
 
   std::shared_ptr<const Dataset> dataset_;
   std::vector<InputSpec> inputs_;
+  std::vector<InputPart> parts_;
   Normalization normalization_;
 };
 

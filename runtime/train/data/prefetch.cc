@@ -4,14 +4,16 @@
 
 namespace pdc::train {
 
-Prefetcher::Prefetcher(FillFunction fill, const std::vector<size_t>& field_bytes, int64_t first_batch,
-                       int depth)
-    : fill_(std::move(fill)), slots_(depth + 1) {  // one more for the batch that is in use
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    for (size_t bytes : field_bytes) slots_[i].fields.emplace_back(bytes);
-    free_.push_back(i);
+Prefetcher::Prefetcher(FillFunction fill, const std::vector<size_t>& part_bytes, int64_t first_batch, int depth)
+    : fill_(std::move(fill)),
+      first_batch_(first_batch),
+      slots_(depth + 1),  // one more for the batch that is in use
+      in_use_(first_batch - 1),
+      filling_(first_batch) {
+  for (auto& parts : slots_) {
+    for (size_t bytes : part_bytes) parts.emplace_back(bytes);
   }
-  thread_ = std::thread([this, first_batch] { Work(first_batch); });
+  thread_ = std::thread([this] { Work(); });
 }
 
 Prefetcher::~Prefetcher() {
@@ -23,47 +25,46 @@ Prefetcher::~Prefetcher() {
   thread_.join();
 }
 
-void Prefetcher::Work(int64_t first_batch) {
-  for (int64_t batch = first_batch;; ++batch) {
-    size_t slot;
+void Prefetcher::Work() {
+  const int64_t ahead = static_cast<int64_t>(slots_.size()) - 1;
+  const size_t parts = slots_.front().size();
+  for (int64_t batch = first_batch_;; ++batch) {
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || !free_.empty(); });
+      filling_ = batch;
+      filled_parts_ = 0;
+      // The batch in use and those before this one take the other slots.
+      changed_.wait(lock, [&] { return stop_ || batch <= in_use_ + ahead; });
       if (stop_) return;
-      slot = free_.front();
-      free_.pop_front();
     }
-    std::vector<std::byte*> fields;
-    for (std::vector<std::byte>& field : slots_[slot].fields) fields.push_back(field.data());
-    slots_[slot].status = fill_(batch, fields);
-    const bool failed = !slots_[slot].status.ok();
-    {
-      std::lock_guard lock(mutex_);
-      filled_.push_back(slot);
+    for (size_t part = 0; part < parts; ++part) {
+      absl::Status status = fill_(batch, part, SlotOf(batch)[part].data());
+      {
+        std::lock_guard lock(mutex_);
+        if (stop_) return;
+        failed_ = status;
+        filled_parts_ += status.ok();
+      }
+      changed_.notify_all();
+      if (!status.ok()) return;
     }
-    changed_.notify_all();
-    if (failed) return;
   }
 }
 
-absl::StatusOr<std::vector<const std::byte*>> Prefetcher::Next() {
-  if (!failed_.ok()) return failed_;
+void Prefetcher::Next() {
   {
-    std::unique_lock lock(mutex_);
-    if (in_use_ >= 0) free_.push_back(static_cast<size_t>(in_use_));
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return !filled_.empty(); });
-    in_use_ = static_cast<int64_t>(filled_.front());
-    filled_.pop_front();
+    std::lock_guard lock(mutex_);
+    ++in_use_;
   }
-  const Slot& slot = slots_[in_use_];
-  if (!slot.status.ok()) {
-    failed_ = slot.status;
-    return failed_;
-  }
-  std::vector<const std::byte*> fields;
-  for (const std::vector<std::byte>& field : slot.fields) fields.push_back(field.data());
-  return fields;
+  changed_.notify_all();
+}
+
+absl::StatusOr<const std::byte*> Prefetcher::Wait(size_t part) {
+  std::unique_lock lock(mutex_);
+  const auto is_filled = [&] { return filling_ > in_use_ || (filling_ == in_use_ && filled_parts_ > part); };
+  changed_.wait(lock, [&] { return is_filled() || !failed_.ok(); });
+  if (!is_filled()) return failed_;
+  return SlotOf(in_use_)[part].data();
 }
 
 }  // namespace pdc::train

@@ -105,12 +105,21 @@ TEST(LayoutPicture, OfManyPartsTheFirstAndTheLastAreDrawnAndOfManyRanksTheFirst)
   EXPECT_NE(picture.find("| 0 16 32 48 ... (16) "), std::string::npos);
 }
 
+TEST(LayoutPicture, OptimizerStateIsDrawnByItsSlot) {
+  auto plan = report(R"({"mesh": [{"axis": "data", "size": 2}], "layouts": [], "optimizer_layouts": [
+    {"value": "optimizer.m.w", "shape": [4], "dims": ["in"], "axes": [["data"]], "blocks": [1], "partial": []}]})");
+  EXPECT_NE(draw(plan, "optimizer.m.w").find("optimizer.m.w: in 4, in split over data (2 parts)"), std::string::npos)
+      << draw(plan, "optimizer.m.w");
+  EXPECT_EQ(llvm::toString(plan::drawLayout(*plan.getAsObject(), "w").takeError()),
+            "the plan has no parameter, state, input or optimizer state 'w'; there are optimizer.m.w");
+}
+
 TEST(LayoutPicture, AnUnknownNameIsAnErrorWithThoseLikeIt) {
   auto plan = twoByTwo();
   EXPECT_EQ(llvm::toString(plan::drawLayout(*plan.getAsObject(), "bias").takeError()),
-            "the plan has no parameter, state or input 'bias'; there are fc.bias");
+            "the plan has no parameter, state, input or optimizer state 'bias'; there are fc.bias");
   EXPECT_EQ(llvm::toString(plan::drawLayout(*plan.getAsObject(), "zz").takeError()),
-            "the plan has no parameter, state or input 'zz'");
+            "the plan has no parameter, state, input or optimizer state 'zz'");
 }
 
 TEST(LayoutPicture, AStageThatIsNotLikeTheOthersHasItsOwnMeshAndRanks) {

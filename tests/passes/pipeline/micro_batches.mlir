@@ -19,15 +19,16 @@ nn.step "gradient" @gradient(%w: tensor<4x4xf32> {nn.role = "parameter", nn.name
 // CHECK: nn.step "gradient" @reference_gradient{{.*}}dist.reference
 // CHECK: nn.matmul %x, %w : (tensor<5x4xf32>
 // CHECK: nn.step "gradient" @gradient
+// CHECK-SAME: %[[X0:x]]: tensor<3x4xf32> {dist.batch_part = 0 : i64
+// CHECK-SAME: %[[X1:x_[0-9]+]]: tensor<2x4xf32> {dist.batch_part = 3 : i64
 // CHECK: dist.task "F" micro_batch 0 chunk 0
-// CHECK: %[[X0:.*]] = nn.slice %x {offsets = array<i64: 0, 0>, sizes = array<i64: 3, 4>}
 // CHECK: %[[H0:.*]] = nn.matmul %[[X0]], %w
 // CHECK: %[[L0:.*]] = nn.reduce_sum
 // CHECK: dist.task "B" micro_batch 0 chunk 0
 // CHECK: %[[DV0:.*]] = nn.linear_grad_weight %[[H0]], %{{.*}} : (tensor<3x4xf32>, tensor<3x2xf32>) -> tensor<4x2xf32>
 // CHECK: %[[DW0:.*]] = nn.linear_grad_weight %[[X0]]
 // CHECK: dist.task "F" micro_batch 1 chunk 0
-// CHECK: nn.slice %x {offsets = array<i64: 3, 0>, sizes = array<i64: 2, 4>}
+// CHECK: nn.matmul %[[X1]], %w
 // CHECK: %[[L1:.*]] = nn.reduce_sum
 // CHECK: %[[L:.*]] = nn.add %[[L0]], %[[L1]]
 // CHECK: dist.task "B" micro_batch 1 chunk 0

@@ -116,6 +116,62 @@ TEST(Session, RunsADataParallelProgramOnEveryNumberOfRanks) {
   }
 }
 
+// The input is written when the second instruction begins, into memory that others may have before.
+ProgramBuilder LateInput() {
+  ProgramBuilder builder = LinearGradient(1);
+  auto& program = builder.get();
+  auto first = std::make_unique<program::InstructionT>();
+  first->opcode = program::Opcode::kFill;
+  first->operands.push_back(std::make_unique<program::OperandT>(*program.instructions[4]->operands[1]));
+  first->operands[0]->access = program::Access::kWrite;
+  program.instructions.insert(program.instructions.begin(), std::move(first));
+  for (auto& instruction : program.instructions)
+    if (instruction->start_index >= 0) ++instruction->start_index;
+  program.buffers[1]->first_use = 1;
+  return builder;
+}
+
+TEST(Session, WritesAnInputWhereItIsUsedFirst) {
+  std::string payload = MakePayload(MakeExecutable({LateInput()}, 1));
+  std::vector<std::string> order;
+  std::vector<float> gradient;
+  auto statuses = RunJob(1, {payload}, [&](Session& session, int) {
+    WriteInputs(session, Mode::kGradient, 0);
+    float* x = Floats(session.buffers(Mode::kGradient, BufferKind::kInput)[0]);
+    std::vector<float> values(x, x + 12);
+    std::memset(x, 0, 12 * sizeof(float));
+    session.set_trace([&](const InstructionEvent& event) { order.push_back(std::to_string(event.instruction)); });
+    absl::Status status = session.Run(Mode::kGradient, 1, [&](size_t input, std::byte* destination) {
+      EXPECT_EQ(input, 0u);
+      order.push_back("x");
+      std::memcpy(destination, values.data(), 12 * sizeof(float));
+      return absl::OkStatus();
+    });
+    gradient = Gradient(session, Mode::kGradient);
+    return status;
+  });
+  EXPECT_TRUE(statuses[0].ok()) << statuses[0];
+  EXPECT_EQ(order, (std::vector<std::string>{"0", "x", "1", "2", "3", "4", "5"}));
+  EXPECT_EQ(gradient, ExpectedGradient(1));
+}
+
+TEST(Session, SaysThatAnInputIsWrittenWhileTheProgramRuns) {
+  std::string payload = MakePayload(MakeExecutable({LateInput()}, 1));
+  auto statuses = RunJob(1, {payload}, [&](Session& session, int) { return session.Run(Mode::kGradient, 1); });
+  EXPECT_EQ(statuses[0].code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(statuses[0].message().find("input 0 of the program is written while it runs, before instruction 1"),
+            absl::string_view::npos)
+      << statuses[0];
+}
+
+TEST(Session, PassesOnThatAnInputCannotBeRead) {
+  std::string payload = MakePayload(MakeExecutable({LateInput()}, 1));
+  auto statuses = RunJob(1, {payload}, [&](Session& session, int) {
+    return session.Run(Mode::kGradient, 1, [](size_t, std::byte*) { return absl::DataLossError("sample 7 is damaged"); });
+  });
+  EXPECT_EQ(statuses[0], absl::DataLossError("sample 7 is damaged"));
+}
+
 TEST(Session, AllocatesNothingAfterTheFirstStep) {
   std::string payload = MakePayload(MakeExecutable({LinearGradient(2)}, 2));
   std::vector<int64_t> counts(2, -1);

@@ -302,6 +302,37 @@ TEST(Checker, RefusesAModeWhoseActivationsLieOverAnotherModesParameters) {
       << status;
 }
 
+InputT InputOf(const std::string& name, std::vector<int64_t> shape) {
+  InputT input;
+  input.name = name;
+  input.shape = std::move(shape);
+  return input;
+}
+
+TEST(Checker, RefusesInputsThatAreNotTheModels) {
+  const auto with = [](const std::vector<InputT>& inputs) {
+    return [inputs](ProgramT& program) {
+      for (const InputT& input : inputs) program.inputs.push_back(std::make_unique<InputT>(input));
+    };
+  };
+  const std::vector<int64_t> shape = MakeExecutable({LinearGradient(2)}, 2).programs[0]->buffers[kX]->global_shape;
+  ExpectError("gradient program, buffer 1 (input x): is of no input that the program states", with({InputOf("z", shape)}));
+  ExpectError("has another type or whole shape than the input of its name", with({InputOf("x", {3, 9})}));
+  ExpectError("two inputs have the name 'x'", with({InputOf("x", shape), InputOf("x", shape)}));
+  ExecutableT good = MakeExecutable({LinearGradient(2)}, 2);
+  with({InputOf("labels", {9}), InputOf("x", shape)})(*good.programs[0]);
+  EXPECT_TRUE(Check(good).ok()) << Check(good);
+}
+
+TEST(Checker, GivesAnInputItsMemoryFromItsFirstUseOn) {
+  ExpectError("overlaps buffer", [](ProgramT& program) {
+    program.buffers[kX]->first_use = -1;
+    program.buffers[kX]->offset = program.buffers[kW]->offset;
+  });
+  ExpectError("uses buffer 1 (input x), which is live from instruction 1",
+              [](ProgramT& program) { program.buffers[kX]->first_use = 1; });
+}
+
 TEST(Checker, RefusesARankWithoutProgramsAndTwoOfOneMode) {
   ExecutableT executable = MakeExecutable({LinearGradient(2)}, 2);
   executable.rank_programs.pop_back();

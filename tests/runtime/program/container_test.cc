@@ -70,7 +70,7 @@ TEST(Payload, OfAnotherVersionSaysWhichVersionIsRead) {
   std::string payload = Example();
   payload[8] = static_cast<char>(kFormatVersion + 1);
   absl::Status status = ReadPayload(payload).status();
-  EXPECT_NE(status.message().find("format version 2, this runtime reads version 1"), absl::string_view::npos)
+  EXPECT_NE(status.message().find("format version 3, this runtime reads version 2"), absl::string_view::npos)
       << status;
 }
 
@@ -128,7 +128,7 @@ TEST(Dump, ShowsBuffersGroupsAndInstructions) {
             R"(executable tiny: 2 ranks, 1 threads, precision , optimizer 
 rank 0: programs [0]
 rank 1: programs [0]
-0: program gradient private 256 shared 64 bytes, samples [0, 3) of 3
+0: program gradient private 256 shared 64 bytes, 3 samples from 0 on of 3
   group 0: ranks [0,1]
   buffer 0: private[0, +32) 4x2xf32 parameter w
   buffer 1: private[64, +48) 3x4xf32 input x

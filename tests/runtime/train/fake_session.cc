@@ -176,8 +176,13 @@ std::vector<exec::BufferView> FakeSession::buffers(Mode mode, BufferKind kind) {
   return views;
 }
 
-absl::Status FakeSession::Run(Mode mode, int64_t step) {
+absl::Status FakeSession::Run(Mode mode, int64_t step, const exec::InputWriter& write) {
   const auto begin = std::chrono::steady_clock::now();
+  const std::vector<exec::BufferView> inputs = buffers(mode, BufferKind::kInput);
+  for (size_t i = 0; write && i < inputs.size(); ++i) {
+    absl::Status status = write(i, inputs[i].data);
+    if (!status.ok()) return status;
+  }
   absl::Status status = run_(*this, mode, step);
   if (trace_) trace_({step, 0, begin, std::chrono::steady_clock::now()});
   return status;

@@ -87,7 +87,7 @@ class FakeSession final : public exec::Session {
   const program::Executable& executable() const override { return *executable_; }
   absl::StatusOr<const program::Program*> program(program::Mode mode) const override;
   std::vector<exec::BufferView> buffers(program::Mode mode, program::BufferKind kind) override;
-  absl::Status Run(program::Mode mode, int64_t step) override;
+  absl::Status Run(program::Mode mode, int64_t step, const exec::InputWriter& write) override;
   void set_trace(std::function<void(const exec::InstructionEvent&)> trace) override {
     trace_ = std::move(trace);
   }

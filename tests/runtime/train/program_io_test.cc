@@ -24,9 +24,9 @@ TEST(SyntheticDataset, HasOnlyIdsThatEveryEmbeddingOfThemKnows) {
   builder.get().buffers[segments]->id_limit = 2;
   flatbuffers::FlatBufferBuilder buffer;
   buffer.Finish(program::Program::Pack(buffer, &builder.get()));
-  const auto inputs = InputSpecsOf(*flatbuffers::GetRoot<program::Program>(buffer.GetBufferPointer()));
-  ASSERT_TRUE(inputs.ok()) << inputs.status();
-  const auto data = MakeSyntheticDataset(*inputs, /*samples=*/4, /*seed=*/1);
+  const auto batch = BatchInputsOf(*flatbuffers::GetRoot<program::Program>(buffer.GetBufferPointer()));
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  const auto data = MakeSyntheticDataset(batch->inputs, /*samples=*/4, /*seed=*/1);
   std::vector<int32_t> largest;
   for (size_t field = 0; field < 2; ++field) {
     largest.push_back(0);

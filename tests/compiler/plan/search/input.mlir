@@ -1,5 +1,5 @@
 // Where the batch is split, each rank reads its own samples: a whole input could be cut for free, but is not read whole.
-// RUN: pdc %s --batch=4096 --ranks=2 --optimizer=sgd -o %t
+// RUN: pdc %s --batch=4096 --ranks=2 --optimizer=sgd --parallel=layouts -o %t
 // RUN: pdc plan %t | FileCheck %s
 
 // CHECK: Model m: 2 ranks (data 2, tensor 1, pipeline 1, ZeRO 0)

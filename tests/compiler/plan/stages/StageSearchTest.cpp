@@ -227,10 +227,16 @@ TEST(StageSearch, MemoryIsKeptOrTheClosestPlanIsTold) {
   EXPECT_GT(*llvm::max_element(none.decision->bytes), 1000);
 }
 
-TEST(StageSearch, AModelWithoutMicroBatchesHasNoPipeline) {
+/// The balance of experts is that of the batch unless somebody asks for micro-batches.
+TEST(StageSearch, AModelWithExpertsKeepsOneMicroBatch) {
   Training training("models/moe_tiny.mlir", 8);
-  Search search(training, clusterOf(), 4);
-  EXPECT_FALSE(search.decision);
+  StageSpace space;
+  space.keepsStatistics = true;
+  space.pipeline = 2;
+  Search search(training, clusterOf(), 4, space);
+  ASSERT_TRUE(search.decision);
+  EXPECT_EQ(search.decision->setting.stages, 2);
+  EXPECT_EQ(search.decision->setting.microBatches, 1);
 }
 
 } // namespace

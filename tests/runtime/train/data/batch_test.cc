@@ -29,9 +29,17 @@ std::shared_ptr<const Dataset> Images(const std::string& pixels, const std::vect
   return *std::move(data);
 }
 
-std::vector<InputSpec> ImageInputs(Shape sample, int64_t batch, int64_t local, int64_t first) {
-  return {{"image", ElementType::kF32, std::move(sample), batch, local, first},
-          {"label", ElementType::kI32, {}, batch, local, first}};
+// A rank that loads the same samples of all inputs.
+BatchInputs Loading(std::vector<InputSpec> inputs, int64_t samples, int64_t first) {
+  BatchInputs batch;
+  for (size_t i = 0; i < inputs.size(); ++i) batch.parts.push_back({i, samples, first});
+  batch.inputs = std::move(inputs);
+  return batch;
+}
+
+BatchInputs ImageInputs(Shape sample, int64_t batch, int64_t local, int64_t first) {
+  return Loading(
+      {{"image", ElementType::kF32, std::move(sample), batch}, {"label", ElementType::kI32, {}, batch}}, local, first);
 }
 
 struct Filled {
@@ -43,32 +51,33 @@ Filled Fill(const BatchBuilder& builder, const std::vector<int64_t>& samples, Pa
   Filled filled;
   filled.image.resize(builder.bytes()[0] / 4);
   filled.label.resize(builder.bytes()[1] / 4);
-  const absl::Status status = builder.Fill(
-      [&](int64_t i) { return samples[i]; }, padding,
-      {reinterpret_cast<std::byte*>(filled.image.data()), reinterpret_cast<std::byte*>(filled.label.data())});
-  EXPECT_TRUE(status.ok()) << status;
+  std::byte* const destinations[] = {reinterpret_cast<std::byte*>(filled.image.data()),
+                                     reinterpret_cast<std::byte*>(filled.label.data())};
+  for (size_t part = 0; part < 2; ++part) {
+    const absl::Status status =
+        builder.Fill(part, [&](int64_t i) { return samples[i]; }, padding, destinations[part]);
+    EXPECT_TRUE(status.ok()) << status;
+  }
   return filled;
 }
 
 TEST(Batch, RefusesLabelsThatTheModelDoesNotHave) {
-  std::vector<InputSpec> inputs = ImageInputs({2}, 2, 2, 0);
-  inputs[1].id_limit = 9;
+  BatchInputs inputs = ImageInputs({2}, 2, 2, 0);
+  inputs.inputs[1].id_limit = 9;
   auto builder = BatchBuilder::Create(Images({0, 51, '\xff', 102}, {2, 1, 2}, {8, 9}), inputs, {});
   ASSERT_TRUE(builder.ok()) << builder.status();
-  std::vector<float> image(4);
   std::vector<int32_t> label(2);
   const absl::Status status = (*builder)->Fill(
-      [](int64_t i) { return i; }, Padding::kIgnoredLabels,
-      {reinterpret_cast<std::byte*>(image.data()), reinterpret_cast<std::byte*>(label.data())});
+      1, [](int64_t i) { return i; }, Padding::kIgnoredLabels, reinterpret_cast<std::byte*>(label.data()));
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
   EXPECT_THAT(Message(status),
               HasSubstr("/y', for input 'label': 9, the element at 0, is not one of 0 to 8"));
 }
 
 TEST(Batch, PadsWithTheLabelThatTheModelIgnores) {
-  std::vector<InputSpec> inputs = ImageInputs({2}, 3, 3, 0);
-  inputs[1].id_limit = 10;
-  inputs[1].ignored_id = -1;
+  BatchInputs inputs = ImageInputs({2}, 3, 3, 0);
+  inputs.inputs[1].id_limit = 10;
+  inputs.inputs[1].ignored_id = -1;
   auto builder = BatchBuilder::Create(Images({0, 51, '\xff', 102}, {2, 1, 2}, {3, 9}), inputs, {});
   ASSERT_TRUE(builder.ok()) << builder.status();
   EXPECT_EQ(Fill(**builder, {0, 1, -1}, Padding::kIgnoredLabels).label, (std::vector<int32_t>{3, 9, -1}));
@@ -131,7 +140,7 @@ TEST(Batch, CountsTheTokensOfASequence) {
   ASSERT_TRUE(text.ok());
   auto builder = BatchBuilder::Create(
       *std::move(text),
-      {{"tokens", ElementType::kI32, {4}, 2, 2, 0}, {"labels", ElementType::kI32, {4}, 2, 2, 0}}, {});
+      Loading({{"tokens", ElementType::kI32, {4}, 2}, {"labels", ElementType::kI32, {4}, 2}}, 2, 0), {});
   ASSERT_TRUE(builder.ok()) << builder.status();
   EXPECT_EQ(*(*builder)->CountedLabels([](int64_t i) { return i; }), 8);
   EXPECT_EQ(*(*builder)->CountedLabels([](int64_t i) { return i == 0 ? 0 : -1; }), 4);
@@ -139,7 +148,7 @@ TEST(Batch, CountsTheTokensOfASequence) {
 
 TEST(Batch, RefusesAnotherNumberOfFields) {
   auto builder =
-      BatchBuilder::Create(Images({5, 6}, {2, 1}, {1, 2}), {{"x", ElementType::kF32, {1}, 2, 2, 0}}, {});
+      BatchBuilder::Create(Images({5, 6}, {2, 1}, {1, 2}), Loading({{"x", ElementType::kF32, {1}, 2}}, 2, 0), {});
   EXPECT_EQ(Message(builder.status()),
             "the data has 2 fields ('x' [1] u8, 'y' [] u8), the model takes 1 inputs ('x' [1] f32)");
 }
@@ -155,7 +164,7 @@ TEST(Batch, RefusesFractionsForAnIntegerInput) {
   const std::string folder = TestFolder();
   auto data = OpenNpy({WriteFile(folder + "/x.npy", NpyFile("<f4", "(1,)", "abcd"))});
   ASSERT_TRUE(data.ok());
-  auto builder = BatchBuilder::Create(*std::move(data), {{"ids", ElementType::kI32, {}, 1, 1, 0}}, {});
+  auto builder = BatchBuilder::Create(*std::move(data), Loading({{"ids", ElementType::kI32, {}, 1}}, 1, 0), {});
   EXPECT_EQ(Message(builder.status()),
             "'x.npy' does not fit the model's input 'ids': elements of type f32 cannot become i32");
 }
@@ -164,11 +173,11 @@ TEST(Batch, RefusesAnIdThatDoesNotFit) {
   const std::string folder = TestFolder();
   auto data = OpenNpy({WriteFile(folder + "/x.npy", NpyFile("<i8", "(1,)", BytesOf<int64_t>({1ll << 40})))});
   ASSERT_TRUE(data.ok());
-  auto builder = BatchBuilder::Create(*std::move(data), {{"ids", ElementType::kI32, {}, 1, 1, 0}}, {});
+  auto builder = BatchBuilder::Create(*std::move(data), Loading({{"ids", ElementType::kI32, {}, 1}}, 1, 0), {});
   ASSERT_TRUE(builder.ok());
   int32_t value;
-  const absl::Status status = (*builder)->Fill([](int64_t) { return 0; }, Padding::kIgnoredLabels,
-                                               {reinterpret_cast<std::byte*>(&value)});
+  const absl::Status status = (*builder)->Fill(
+      0, [](int64_t) { return 0; }, Padding::kIgnoredLabels, reinterpret_cast<std::byte*>(&value));
   EXPECT_EQ(Message(status), "sample 0 of '" + folder +
                                  "/x.npy', for input 'ids': the value 1099511627776 does not fit in i32");
 }
@@ -183,9 +192,25 @@ TEST(Batch, RefusesANormalizationOfAnotherNumberOfChannels) {
   EXPECT_THAT(Message(zero.status()), HasSubstr("--std: every value must be above 0"));
 }
 
+// Ranks of a pipeline load what they need: here labels of two micro-batches, and no images.
+TEST(Batch, OfSomeInputsAndMicroBatches) {
+  BatchInputs inputs = ImageInputs({1}, 4, 4, 0);
+  inputs.parts = {{1, 1, 1}, {1, 1, 3}};
+  auto builder = BatchBuilder::Create(Images({1, 2, 3, 4}, {4, 1}, {5, 6, 7, 8}), inputs, {});
+  ASSERT_TRUE(builder.ok()) << builder.status();
+  EXPECT_EQ((*builder)->bytes(), (std::vector<size_t>{4, 4}));
+  int32_t first = 0, second = 0;
+  const auto sample_at = [](int64_t i) { return i; };
+  ASSERT_TRUE((*builder)->Fill(0, sample_at, Padding::kIgnoredLabels, reinterpret_cast<std::byte*>(&first)).ok());
+  ASSERT_TRUE((*builder)->Fill(1, sample_at, Padding::kIgnoredLabels, reinterpret_cast<std::byte*>(&second)).ok());
+  EXPECT_EQ(first, 6);
+  EXPECT_EQ(second, 8);
+  EXPECT_EQ(*(*builder)->CountedLabels(sample_at), 4) << "of the whole batch, on every rank";
+}
+
 TEST(LabelInput, IsNamedOrTheLastIntegerInput) {
-  const InputSpec image{"x", ElementType::kF32, {}, 1, 1, 0}, ids{"ids", ElementType::kI32, {}, 1, 1, 0},
-      label{"label", ElementType::kI32, {}, 1, 1, 0};
+  const InputSpec image{"x", ElementType::kF32, {}, 1}, ids{"ids", ElementType::kI32, {}, 1},
+      label{"label", ElementType::kI32, {}, 1};
   EXPECT_EQ(LabelInput({label, image}), 0);
   EXPECT_EQ(LabelInput({image, ids}), 1);
   EXPECT_EQ(LabelInput({ids}), -1);
