@@ -96,6 +96,7 @@ LogicalResult StepLowering::lowerHaloExchange(dist::HaloExchangeOp exchange) {
       copy(from, packed, label + " pack");
       from = packed;
     }
+    share(from.buffer);
     sends.push_back(rt::SendStartOp::create(
         b, exchange.getLoc(), token, b.getStringAttr(label), number(0), bytes(from), memory(from),
         b.getDenseI64ArrayAttr(peersOf(over, axes, ranks, piece.part)), b.getI64IntegerAttr(0)));

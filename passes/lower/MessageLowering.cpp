@@ -16,6 +16,13 @@ static double bytesOf(Value memory) {
   return static_cast<double>(type.getNumElements() * rt::elementBytes(type.getElementType()));
 }
 
+/// What is sent lies where peers of the node can read it (runtime/comm/intranode): the receiver copies it whole, while a
+/// message out of private memory goes in pieces, for each of which the sender has to wake up.
+void StepLowering::share(rt::BufferOp buffer) {
+  if (buffer.getKind() == rt::BufferKind::Activation || buffer.getKind() == rt::BufferKind::Gradient)
+    buffer.setSegment(rt::Segment::Shared);
+}
+
 LogicalResult StepLowering::lowerMessage(Operation *op) {
   if (auto send = dyn_cast<dist::SendOp>(op))
     lowerSend(send);
@@ -37,6 +44,7 @@ void StepLowering::lowerSend(dist::SendOp send) {
     copy(from, packed, label + " pack");
     from = packed;
   }
+  share(from.buffer);
   Value sent = memory(from);
   auto start = rt::SendStartOp::create(b, send.getLoc(), rt::TokenType::get(b.getContext()),
                                        b.getStringAttr(label), number(0), number(bytesOf(sent)), sent,

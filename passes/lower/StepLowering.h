@@ -93,6 +93,7 @@ private:
   void lowerReceive(dist::ReceiveOp receive);
   void lowerSendWait(dist::SendWaitOp wait);
   void finishSends(rt::BufferOp buffer);
+  void share(rt::BufferOp buffer);
 
   Place resultPlace(mlir::Value result, llvm::StringRef label);
   std::optional<Place> libraryView(const Place &place, const nn::LibraryCall &call,

@@ -203,6 +203,11 @@ absl::StatusOr<std::unique_ptr<Pending>> AsyncCommunicator::Start(Operation* ope
   }
   thread_bell_.Ring();
   board_->bell.Ring();
+  // A receiver that waits need not wait for this rank's communication thread, which has to get a processor first.
+  if (operation->kind == OperationKind::kSend && progress_mutex_.try_lock()) {
+    Pass(operation);
+    progress_mutex_.unlock();
+  }
   return handle;
 }
 
@@ -369,7 +374,7 @@ bool AsyncCommunicator::MayRun(const Operation& operation, size_t kept) const {
   return true;
 }
 
-bool AsyncCommunicator::Pass() {
+bool AsyncCommunicator::Pass(const Operation* only) {
   absl::Status service = Service();
   if (!service.ok()) {
     Fail(service);
@@ -385,7 +390,7 @@ bool AsyncCommunicator::Pass() {
   for (size_t i = 0; i < active_.size(); ++i) {
     Operation* operation = active_[i];
     Progress progress = Progress::kBlocked;
-    while (MayRun(*operation, kept)) {
+    while ((only == nullptr || operation == only) && MayRun(*operation, kept)) {
       absl::StatusOr<Progress> step = Step(*operation);
       if (!step.ok()) {
         // What was done is no longer in the list; close the gap before the rest fails.

@@ -3,7 +3,8 @@
 //
 // Started operations form a list. A pass over the list moves each one on as far as it goes without waiting
 // (Step() of the transport). Passes are made by whoever has time for them: a thread in Wait(), or else the
-// communication thread of the rank, which overlaps communication with computation. When nothing moves, both
+// communication thread of the rank, which overlaps communication with computation; a send is first moved on by who starts
+// it, so that its receiver has it at once. When nothing moves, both
 // sleep on the rank's doorbell, which peers ring, so that a waiting rank leaves its processor to others.
 //
 // Order: operations of one group run one after the other, in the order in which they were started; so do
@@ -191,7 +192,7 @@ class AsyncCommunicator : public Communicator {
   void ThreadMain();
 
   // These need progress_mutex_.
-  bool Pass();
+  bool Pass(const Operation* only = nullptr);  // null: all operations
   bool MayRun(const Operation& operation, size_t kept) const;
   void Complete(Operation* operation, const absl::Status& status);
   void Fail(const absl::Status& status);
