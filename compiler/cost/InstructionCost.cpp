@@ -1,6 +1,7 @@
 //===- InstructionCost.cpp - what an instruction costs --------------------===//
 
 #include "compiler/cost/InstructionCost.h"
+#include "runtime/program/call_name.h"
 #include "runtime/program/view.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -51,19 +52,6 @@ static Precision precisionOf(ElementType type) {
   }
 }
 
-/// "matmul(64x256:f32, 256x128:f32, 64x128:f32)": what `library_times` of a cluster file calls it.
-static std::string callOf(const InstructionT &instruction) {
-  std::string text = instruction.target + "(";
-  for (const auto &operand : instruction.operands) {
-    if (&operand != &instruction.operands.front())
-      text += ", ";
-    for (size_t i = 0; i < operand->shape.size(); ++i)
-      text += (i == 0 ? "" : "x") + std::to_string(operand->shape[i]);
-    text += ":" + std::string(ElementName(operand->element_type));
-  }
-  return text + ")";
-}
-
 /// Channels as lanes: a convolution's output channels, a gradient's input channels. The gradient of a first layer's
 /// weights has too few of them, and code of its own. Images are [n, c, h, w], weights [o, c, kh, kw].
 static double channelsOf(const InstructionT &instruction) {
@@ -96,8 +84,7 @@ cost::OpWork cost::workOf(const InstructionT &instruction, const KernelOperation
       work.bytesFetched += bytesOf(*operand);
   if (!instruction.operands.empty())
     work.precision = precisionOf(instruction.operands.front()->element_type);
-  if (instruction.opcode == Opcode::kLibrary)
-    work.call = callOf(instruction);
+  work.call = CallName(instruction);
   work.channels = channelsOf(instruction);
   work.workingSetBytes = workingSetBytes;
   return work;

@@ -214,6 +214,8 @@ DeviceKind Cluster::effectiveDevice(int64_t rank, int threads) const {
     flops *= threads * share;
   kind.memoryBytesPerSecond *= threads * share;
   kind.launchSeconds /= share;
+  for (auto &[call, seconds] : kind.librarySeconds)
+    seconds /= threads * share;
   double ranks = static_cast<double>(std::min(group.devicesPerNode, rankCount()));
   // Nobody else is there, or it was measured what is left of memory when all use it.
   if (ranks == 1)

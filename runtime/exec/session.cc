@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "runtime/base/status.h"
 #include "runtime/exec/agreement.h"
 #include "runtime/exec/instruction_list.h"
+#include "runtime/exec/memory.h"
 #include "runtime/program/checker.h"
 #include "runtime/program/container.h"
 #include "runtime/program/reader.h"
@@ -102,11 +102,6 @@ class SessionOnDevice final : public Session {
            std::find(options_.modes.begin(), options_.modes.end(), mode) != options_.modes.end();
   }
 
-  static std::byte* Address(const device::Arenas& arenas, const program::Buffer& buffer) {
-    bool shared = buffer.segment() == program::Segment::kShared;
-    return (shared ? arenas.shared_base : arenas.private_base) + buffer.offset();
-  }
-
   device::Arenas& arenas_for(Mode mode) {
     return mode == Mode::kReferenceGradient ? reference_arenas_ : arenas_;
   }
@@ -161,11 +156,7 @@ class SessionOnDevice final : public Session {
     if (written && last == mode) return;
     last = mode;
     written = true;
-    for (uint32_t i = 0; i < program::Size(program.buffers()); ++i) {
-      const program::Buffer& buffer = *program.buffers()->Get(i);
-      if (buffer.kind() != BufferKind::kConstant || buffer.bytes() == 0) continue;
-      std::memcpy(Address(arenas_for(mode), buffer), buffer.constant()->data(), buffer.bytes());
-    }
+    exec::WriteConstants(program, arenas_for(mode));
   }
 
   absl::Status RunOnce(Mode mode, int64_t step, const InputWriter& write) {

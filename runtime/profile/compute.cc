@@ -1,5 +1,7 @@
 #include "runtime/profile/compute.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "runtime/base/workers.h"
 #include "runtime/kernels/library.h"
 #include "runtime/profile/loops.h"
+#include "runtime/program/call_name.h"
 #include "runtime/program/view.h"
 
 namespace pdc::profile {
@@ -85,24 +88,12 @@ class LibraryCall {
   double flops() const { return kernels::Flops(packed()); }
   std::byte* operand(size_t i) { return memory_[i].data(); }
 
+  std::string name() const { return program::CallName(instruction_); }
+
   double bytes() const {
     double bytes = 0;
     for (const auto& operand : instruction_.operands) bytes += static_cast<double>(BytesOf(*operand));
     return bytes;
-  }
-
-  // As compiler/cost names it.
-  std::string Name() const {
-    std::string text = instruction_.target + "(";
-    for (size_t i = 0; i < instruction_.operands.size(); ++i) {
-      const program::OperandT& operand = *instruction_.operands[i];
-      if (i > 0) text += ", ";
-      for (size_t d = 0; d < operand.shape.size(); ++d) {
-        text += (d == 0 ? "" : "x") + std::to_string(operand.shape[d]);
-      }
-      text += ":" + std::string(program::ElementName(operand.element_type));
-    }
-    return text + ")";
   }
 
  private:
@@ -127,7 +118,7 @@ absl::StatusOr<ComputePoint> MeasureCall(LibraryCall& call, const char* op_class
   ComputePoint point;
   point.op_class = op_class;
   point.precision = type == ElementType::kBF16 ? "bf16" : "f32";
-  point.call = call.Name();
+  point.call = call.name();
   point.flops = call.flops();
   point.bytes = call.bytes();
   PDC_ASSIGN_OR_RETURN(point.sample, Measure([&call] { return call.Run(); }, budget_seconds));
@@ -238,15 +229,28 @@ absl::StatusOr<std::vector<ComputePoint>> MeasureLibraryCalls(bool quick) {
   return points;
 }
 
+namespace {
+
+// Last-level caches of servers hold hundreds of megabytes, which a rank may have for itself. Yet not so much that the ranks
+// of a small machine would not find it.
+size_t LargestArrays(bool quick) {
+  const auto memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  size_t bytes = (quick ? size_t{64} : size_t{1024}) << 20;
+  while (bytes > memory / 16) bytes /= 2;
+  return bytes;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<ComputePoint>> MeasureMoves(bool quick) {
   const double budget = Budget(quick);
   std::vector<ComputePoint> points;
-  constexpr size_t kLargest = size_t{64} << 20;
-  PDC_ASSIGN_OR_RETURN(HugeMemory x, HugeMemory::Allocate(kLargest));
-  PDC_ASSIGN_OR_RETURN(HugeMemory y, HugeMemory::Allocate(kLargest));
-  const std::vector<size_t> bytes =
-      quick ? std::vector<size_t>{16 << 10, 1 << 20, 16 << 20, kLargest}
-            : std::vector<size_t>{4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, kLargest};
+  const size_t largest = LargestArrays(quick);
+  PDC_ASSIGN_OR_RETURN(HugeMemory x, HugeMemory::Allocate(largest));
+  PDC_ASSIGN_OR_RETURN(HugeMemory y, HugeMemory::Allocate(largest / 2));
+  std::vector<size_t> bytes = quick ? std::vector<size_t>{16 << 10, 1 << 20, 16 << 20}
+                                    : std::vector<size_t>{4 << 10, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20};
+  bytes.push_back(largest);
   for (size_t size : bytes) {
     PDC_RETURN_IF_ERROR(MeasureLoops(size, reinterpret_cast<float*>(x.data()),
                                      reinterpret_cast<float*>(y.data()), budget / 2, &points));
@@ -271,16 +275,15 @@ absl::StatusOr<Sample> MeasureInstruction(bool quick) {
 }
 
 absl::StatusOr<ComputePoint> MeasureMemory(bool quick) {
-  // Beyond the last-level cache of a core's share.
-  constexpr int64_t kCount = int64_t{16} << 20;
-  PDC_ASSIGN_OR_RETURN(HugeMemory memory, HugeMemory::Allocate(3 * kCount * sizeof(float)));
+  const auto count = static_cast<int64_t>(LargestArrays(quick) / 4 / sizeof(float));
+  PDC_ASSIGN_OR_RETURN(HugeMemory memory, HugeMemory::Allocate(3 * count * sizeof(float)));
   auto* a = reinterpret_cast<float*>(memory.data());
   ComputePoint point;
   point.op_class = "triad";
   point.precision = "f32";
-  point.bytes = 4.0 * kCount * sizeof(float);  // fetched before it is written, too
-  auto run = [a] {
-    Triad(a, a + kCount, a + 2 * kCount, kCount);
+  point.bytes = 4.0 * static_cast<double>(count) * sizeof(float);  // fetched before it is written, too
+  auto run = [a, count] {
+    Triad(a, a + count, a + 2 * count, count);
     return absl::OkStatus();
   };
   PDC_ASSIGN_OR_RETURN(point.sample, Measure(run, 2 * Budget(quick)));

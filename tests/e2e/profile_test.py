@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """pdc profile: a cluster file from measurements."""
 
+import json
 import re
 
-from support import PDC, EndToEndTest, main, read, run, start
+from support import PDC, EndToEndTest, main, read, run, start, write
 
 
 class Profile(EndToEndTest):
@@ -27,6 +28,27 @@ class Profile(EndToEndTest):
         # Rates of a processor of this century.
         peak, = re.findall(r"f32: ([\d.]+) GFLOP/s", text)
         self.assertGreater(float(peak), 1)
+
+    def test_calls_of_executables_are_measured_for_plans_that_make_the_same(self):
+        executable = self.executable("lenet", 2, 32)
+        result = start(["mpiexec", "-n", "2", PDC, "profile", "--quick", executable, "-o", "two.yaml"], self.folder).wait()
+        self.assertEqual(result.code, 0, str(result))
+        text = read(self.path("two.yaml")).decode()
+        # A rank's half of the batch; behind transposed operands stand their strides.
+        for call in (r"conv2d\(16x1x28x28:f32, ", r"matmul\([^)]*:f32@", r"max_pool2d_grad\(", r"fusion_[0-9a-f]+\("):
+            self.assertRegex(text, call)
+        # With a second for every call, computing takes as many seconds as there are calls: none is estimated.
+        slow = re.sub(r'("[^"]*\)"): [^,}]*', r"\1: 1 s", text)
+        write(self.path("slow.yaml"), slow.encode())
+        simulated = run([PDC, "simulate", executable, "--cluster=./slow.yaml", "--format=json"], self.folder)
+        self.assertEqual(simulated.code, 0, str(simulated))
+        seconds = json.loads(simulated.out)["predicted"]["compute_time"]
+        self.assertGreater(seconds, 20)
+        self.assertEqual(seconds, round(seconds))
+
+    def test_files_that_are_no_executables_are_refused(self):
+        self.refuse_pdc("profile", "missing", says="missing")
+        self.refuse_pdc("profile", "--quick", PDC, says=[PDC, "no executable that pdc has written"])
 
     def test_without_mpiexec_it_measures_one_rank(self):
         result = run([PDC, "profile", "--quick"], self.folder)

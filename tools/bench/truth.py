@@ -6,9 +6,10 @@
 
 A group is a number of ranks, of this machine or of two hosts of tools/testbed (root is needed) with one rank each on a link
 of 1 Gb/s. `pdc profile` measures each such machine once, plans of the models are compiled for that profile, and `bench`
-runs them. Printed, as the tables of README.md: by group the mean and the largest error, Spearman's rank correlation, and the
-share of pairs that are predicted in the right order among those that differ by over 5 %; then each plan. Whatever was not
-as large as predicted to the byte is said.
+runs them. Each is predicted twice: from rates, when it is compiled; and with the calls that were measured when `pdc profile` got
+all the machine's executables. Printed, as the tables of README.md: by group the mean and the largest error, Spearman's rank
+correlation, and the share of pairs that are predicted in the right order among those that differ by over 5 %; then each plan.
+Whatever was not as large as predicted to the byte is said.
 """
 
 import argparse
@@ -79,41 +80,59 @@ def execute(command):
                             env={**os.environ, **EASY_MPI})
     if result.returncode != 0:
         sys.exit(f"truth.py: {' '.join(map(str, command))}\n{result.stdout}")
+    return result.stdout
 
 
-def measure_plan(folder, launch, cluster, group, plan, seconds):
-    """A row: what was predicted and what was measured."""
+def compile_plan(executable, cluster, group, plan):
+    """What it is predicted to take, s."""
     model, batch, options = plan
-    executable, report, result = folder / "executable", folder / "report.json", folder / "bench.json"
+    report = executable.with_suffix(".json")
     parallel, *rest = options.split()
     execute([PDC, find_model(model), "-o", executable, f"--batch={batch}", f"--ranks={GROUPS[group][0]}",
              f"--parallel={parallel}", *rest, f"--cluster={cluster}", f"--report={report}"])
-    predicted = json.loads(report.read_text())["predicted"]["step_time"]
+    return json.loads(report.read_text())["predicted"]["step_time"]
+
+
+def measure_plan(executable, launch, called, group, plan, predicted, seconds):
+    """A row: what was predicted, from rates and from the cluster `called` with measured calls, and what was measured."""
+    model, batch, options = plan
+    result = executable.with_suffix(".bench.json")
+    simulated = json.loads(execute([PDC, "simulate", executable, f"--cluster={called}", "--format=json"]))
     steps = max(FEWEST_STEPS, min(MOST_STEPS, int(seconds / predicted)))
     execute([*launch, executable, "bench", "--warmup=2", f"--steps={steps}", f"--json={result}"])
     bench = json.loads(result.read_text())
     row = {"group": group, "model": model, "batch": batch, "parallel": options,
-           "predicted": bench["predicted_step_time"], "measured": bench["step_time"],
+           "from_rates": predicted, "from_calls": simulated["predicted"]["step_time"], "measured": bench["step_time"],
            "predicted_memory": bench["predicted_peak_memory"], "memory": bench["peak_memory"]}
-    print(f"{group:20} {model:12} {batch:4} {options:50} predicted {row['predicted'] * 1e3:9.3f} ms  measured "
-          f"{row['measured'] * 1e3:9.3f} ms{'' if is_memory_right(row) else '  MEMORY IS NOT AS PREDICTED'}",
-          file=sys.stderr, flush=True)
+    print(f"{group:20} {model:12} {batch:4} {options:50} predicted {predicted * 1e3:9.3f} ms, from calls "
+          f"{row['from_calls'] * 1e3:9.3f} ms  measured {row['measured'] * 1e3:9.3f} ms"
+          f"{'' if is_memory_right(row) else '  MEMORY IS NOT AS PREDICTED'}", file=sys.stderr, flush=True)
     return row
 
 
-def measure(folder, groups, seconds):
-    """Groups of one machine share its profile."""
+def measure_machine(folder, launch, names, seconds):
+    """The rows of the groups of one machine."""
+    cluster, called = folder / "cluster.yaml", folder / "called.yaml"
+    execute([*launch, PDC, "profile", "-o", cluster])
+    plans = [(name, plan) for name in names for plan in GROUPS[name][2]]
+    executables = [folder / f"executable{i}" for i in range(len(plans))]
+    predicted = [compile_plan(executable, cluster, *plan) for executable, plan in zip(executables, plans)]
+    execute([*launch, PDC, "profile", *executables, "-o", called])
+    return [measure_plan(executable, launch, called, *plan, expected, seconds)
+            for executable, plan, expected in zip(executables, plans, predicted)]
+
+
+def measure(groups, seconds):
     rows = []
     for (ranks, has_hosts), names in itertools.groupby(groups, key=lambda name: GROUPS[name][:2]):
-        launch, cluster = ["mpiexec", "-n", ranks], folder / "cluster.yaml"
+        launch = ["mpiexec", "-n", ranks]
         if has_hosts:
             os.environ["PDC_TESTBED"] = "truth"
             execute([TESTBED, "up", f"--hosts={ranks}", f"--rate={RATE}"])
             launch = [TESTBED, "run", "--per-host=1"]
         try:
-            execute([*launch, PDC, "profile", "-o", cluster])
-            for name in names:
-                rows += [measure_plan(folder, launch, cluster, name, plan, seconds) for plan in GROUPS[name][2]]
+            with tempfile.TemporaryDirectory() as folder:
+                rows += measure_machine(pathlib.Path(folder), launch, list(names), seconds)
         finally:
             if has_hosts:
                 execute([TESTBED, "down"])
@@ -134,41 +153,50 @@ def decisive_pairs(rows):
             if abs(a["measured"] - b["measured"]) > DECISIVE * min(a["measured"], b["measured"])]
 
 
-def is_order_right(pair):
+def is_order_right(pair, how):
     a, b = pair
-    return (a["predicted"] < b["predicted"]) == (a["measured"] < b["measured"])
+    return (a[how] < b[how]) == (a["measured"] < b["measured"])
 
 
-def summary(name, rows):
-    errors = [abs(row["predicted"] / row["measured"] - 1) for row in rows]
-    predicted, measured = ranks_of([row["predicted"] for row in rows]), ranks_of([row["measured"] for row in rows])
+def summary(name, rows, how):
+    errors = [abs(row[how] / row["measured"] - 1) for row in rows]
+    predicted, measured = ranks_of([row[how] for row in rows]), ranks_of([row["measured"] for row in rows])
     n = len(rows)
     difference = sum((predicted[i] - measured[i])**2 for i in range(n))
     pairs = decisive_pairs(rows)
-    right = sum(map(is_order_right, pairs))
+    right = sum(is_order_right(pair, how) for pair in pairs)
     correlation = 1 - 6 * difference / (n * (n * n - 1)) if n > 1 else 1
     return (f"| {name} | {n} | {100 * sum(errors) / n:.1f} % | {100 * max(errors):.0f} % | {correlation:.3f} | "
             f"{right} of {len(pairs)} |")
 
 
-def print_tables(rows):
+def print_summaries(rows, how):
     print("| | plans | mean error | largest | rank correlation | right order of pairs that differ by over 5 % |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, of_group in itertools.groupby(rows, key=lambda row: row["group"]):
-        print(summary(name, list(of_group)))
-    print(summary("all", rows))
+        print(summary(name, list(of_group), how))
+    print(summary("all", rows, how))
     # Who plans chooses among these.
     choices = [pair for pair in decisive_pairs(rows)
                if all(pair[0][key] == pair[1][key] for key in ("model", "batch")) and
                GROUPS[pair[0]["group"]][:2] == GROUPS[pair[1]["group"]][:2]]
-    print(f"\nOf pairs of plans for one model, batch and machine: {sum(map(is_order_right, choices))} of {len(choices)}.")
+    print(f"\nOf pairs of plans for one model, batch and machine: {sum(is_order_right(pair, how) for pair in choices)} of "
+          f"{len(choices)}.")
+
+
+def print_tables(rows):
+    print("From rates:\n")
+    print_summaries(rows, "from_rates")
+    print("\nFrom measured calls:\n")
+    print_summaries(rows, "from_calls")
     wrong = [row for row in rows if not is_memory_right(row)]
     print(f"\nArenas of the predicted size, to the byte: {len(rows) - len(wrong)} of {len(rows)} plans.\n")
-    print("| | model | batch | `--parallel` | predicted, ms | measured, ms | error |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print("| | model | batch | `--parallel` | from rates, ms | from calls, ms | measured, ms | errors |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for row in rows:
-        print(f"| {row['group']} | {row['model']} | {row['batch']} | {row['parallel']} | {row['predicted'] * 1e3:.4g} | "
-              f"{row['measured'] * 1e3:.4g} | {100 * (row['predicted'] / row['measured'] - 1):+.0f} % |")
+        errors = ", ".join(f"{100 * (row[how] / row['measured'] - 1):+.0f} %" for how in ("from_rates", "from_calls"))
+        print(f"| {row['group']} | {row['model']} | {row['batch']} | {row['parallel']} | {row['from_rates'] * 1e3:.4g} | "
+              f"{row['from_calls'] * 1e3:.4g} | {row['measured'] * 1e3:.4g} | {errors} |")
 
 
 def parse_groups(text):
@@ -194,8 +222,7 @@ def main():
         print("truth.py: without root there are no hosts", file=sys.stderr)
         groups = [name for name in groups if not GROUPS[name][1]]
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measure(pathlib.Path(folder), groups, options.seconds)
+    rows = measure(groups, options.seconds)
     print_tables(rows)
     print(f"truth.py: {len(rows)} plans in {time.monotonic() - begin:.0f} s", file=sys.stderr)
     if options.json:

@@ -31,6 +31,7 @@ namespace {
 struct Arguments {
   std::string output = "-", communicator = "auto";
   bool quick = false;
+  std::vector<std::string> executables;
 };
 
 /// Process managers tell their children who they are in one of these.
@@ -65,6 +66,8 @@ void becomeLauncher(int fd, const Arguments &arguments) {
   std::vector<std::string> words = {"pdc", "profile", communicator};
   if (arguments.quick)
     words.push_back("--quick");
+  for (const std::string &executable : arguments.executables)
+    words.push_back("--executable=" + executable);
   std::vector<char *> argv;
   for (std::string &word : words)
     argv.push_back(word.data());
@@ -154,6 +157,9 @@ void pdc::tool::addProfileCommand(CLI::App &app, Action &action) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App *command =
       app.add_subcommand("profile", "Measures devices and links, under mpiexec, and writes a cluster file");
+  command->add_option("EXE", arguments->executables,
+                      "Executables whose library calls and kernels are measured too, for plans that make the same ones")
+      ->check(CLI::ExistingFile);
   command->add_option("-o,--output", arguments->output,
                       "The cluster file to write; standard output if not given");
   command->add_flag("--quick", arguments->quick,
@@ -172,7 +178,11 @@ void pdc::tool::addProfileCommand(CLI::App &app, Action &action) {
                   "mpiexec there is one rank, and no links. Let nothing else run meanwhile; the file says "
                   "how much repetitions\n"
                   "differed.\n\n"
-                  "Example:\n"
-                  "  mpiexec -n 4 -H a:2,b:2 pdc profile -o cluster.yaml\n");
+                  "Of executables the instructions that compute are run in their order on all ranks at once; a plan that "
+                  "makes the same\n"
+                  "calls takes their measured times before any rate.\n\n"
+                  "Examples:\n"
+                  "  mpiexec -n 4 -H a:2,b:2 pdc profile -o cluster.yaml\n"
+                  "  mpiexec -n 2 pdc profile gpt_data gpt_tensor -o cluster.yaml\n");
   command->callback([arguments, &action] { action = [arguments] { return profile(*arguments); }; });
 }

@@ -77,6 +77,7 @@ struct Profile {
   std::vector<int64_t> ranksOfNode;
   std::vector<Point> points; // in the order in which they were measured
   std::vector<Point> alone;  // what moves, while one rank of a node runs; empty: as in `points`
+  std::map<std::string, std::vector<double>> calls; // of executables: seconds on each rank that made them
   std::vector<double> computeSpreads, linkSpreads;
 
   llvm::Error read(const Object &top);
@@ -86,6 +87,7 @@ struct Profile {
 
 private:
   void readPoints(const Object &rank, llvm::StringRef key, std::vector<Point> &points);
+  void readCalls(const Object &rank);
 };
 
 } // namespace
@@ -113,6 +115,13 @@ void Profile::readPoints(const Object &rank, llvm::StringRef key, std::vector<Po
   }
 }
 
+void Profile::readCalls(const Object &rank) {
+  const llvm::json::Array *list = rank.getArray("calls");
+  for (const llvm::json::Value &value : list ? *list : llvm::json::Array())
+    if (const Object *object = value.getAsObject())
+      calls[object->getString("call").value_or("").str()].push_back(number(*object, "seconds"));
+}
+
 llvm::Error Profile::read(const Object &top) {
   communicator = top.getString("communicator").value_or("").str();
   const llvm::json::Array *rankList = top.getArray("ranks"), *linkList = top.getArray("links");
@@ -131,6 +140,7 @@ llvm::Error Profile::read(const Object &top) {
     readPoints(*rank, "compute", points);
     readPoints(*rank, "moves", points);
     readPoints(*rank, "moves_alone", alone);
+    readCalls(*rank);
   }
   for (const llvm::json::Value &value : *linkList) {
     const Object *measured = value.getAsObject();
@@ -247,6 +257,9 @@ static DeviceKind deviceOf(const Profile &profile) {
   for (const Point &point : profile.points)
     if (!point.call.empty())
       device.librarySeconds[point.call] = roundedSeconds(median(point.seconds));
+  // As they are in a step, which the points are not.
+  for (const auto &[call, seconds] : profile.calls)
+    device.librarySeconds[call] = roundedSeconds(median(seconds));
   return device;
 }
 

@@ -166,7 +166,10 @@ TEST(ResolveCluster, CoresTakeMoreRanksThanThereAre) {
   EXPECT_EQ(cluster.rankCount(), 64);
   EXPECT_EQ(cluster.ranksPerNode(), 64);
   cluster.nodes[0].host.cores = 16;
+  for (DeviceKind &kind : cluster.devices)
+    kind.librarySeconds["matmul(measured)"] = 1e-3;
   EXPECT_DOUBLE_EQ(cluster.coreShare(0, 1), 0.25);
+  EXPECT_DOUBLE_EQ(cluster.effectiveDevice(0).librarySeconds.at("matmul(measured)"), 4e-3);
   EXPECT_DOUBLE_EQ(cluster.effectiveDevice(0).flopsPerSecond(Precision::F32),
                    cluster.device().flopsPerSecond(Precision::F32) / 4);
 }
