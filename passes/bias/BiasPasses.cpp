@@ -23,7 +23,7 @@ static Value asAddend(OpBuilder &b, nn::Conv2dOp op, Value bias) {
 /// The bias of which this is the addend, or null.
 static Value asBias(nn::LinearOp op, Value addend) {
   auto type = cast<RankedTensorType>(addend.getType()), result = cast<RankedTensorType>(op.getType());
-  bool fits = type.getRank() == 1 && type.getDimSize(0) == result.getShape().back();
+  bool fits = type.getShape() == result.getShape().take_back(op.getOuterDims());
   return fits && type.getElementType() == result.getElementType() ? addend : Value();
 }
 static Value asBias(nn::Conv2dOp op, Value addend) {

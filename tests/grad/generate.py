@@ -138,6 +138,12 @@ case("linear", {"x": (2, 3, 5), "w": (5, 4), "b": (4,)},
 case("linear_transposed_weight", {"x": (3, 5), "w": (4, 5)},
      "%y = nn.linear %x, %w {transpose_weight} : (tensor<3x5xf32>, tensor<4x5xf32>) -> tensor<3x4xf32>",
      lambda p: p["x"] @ p["w"].T, (3, 4))
+case("linear_several_dimensions", {"x": (2, 3, 5), "w": (5, 3, 2), "b": (3, 2)},
+     "%y = nn.linear %x, %w, %b : (tensor<2x3x5xf32>, tensor<5x3x2xf32>, tensor<3x2xf32>) -> tensor<2x3x3x2xf32>",
+     lambda p: jnp.einsum("bsi,ipn->bspn", p["x"], p["w"]) + p["b"], (2, 3, 3, 2))
+case("linear_several_dimensions_transposed", {"x": (3, 3, 2), "w": (4, 3, 2), "b": (4,)},
+     "%y = nn.linear %x, %w, %b {transpose_weight, inner_dims = 2 : i64} : (tensor<3x3x2xf32>, tensor<4x3x2xf32>, tensor<4xf32>) -> tensor<3x4xf32>",
+     lambda p: jnp.einsum("bpn,opn->bo", p["x"], p["w"]) + p["b"], (3, 4))
 for ta in (False, True):
     for tb in (False, True):
         flags = ", ".join(f for f, on in (("transpose_lhs", ta), ("transpose_rhs", tb)) if on)

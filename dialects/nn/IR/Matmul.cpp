@@ -17,11 +17,19 @@ namespace {
 /// A view's dimensions, as in LibraryOperand.
 using ViewDims = SmallVector<SmallVector<int64_t, 4>, 4>;
 
-/// [rows..., features] as a matrix [rows, features].
-ViewDims flattenRows(int64_t rank) { return {leadingDims(rank - 1), {rank - 1}}; }
+/// A value of `rank` dimensions as a matrix: all but the last `columns` ones are its rows.
+ViewDims matrixOf(int64_t rank, int64_t columns) {
+  SmallVector<int64_t, 4> dims = leadingDims(rank);
+  auto rows = ArrayRef<int64_t>(dims).drop_back(columns), rest = ArrayRef<int64_t>(dims).take_back(columns);
+  return {SmallVector<int64_t, 4>(rows), SmallVector<int64_t, 4>(rest)};
+}
 
-/// [rows..., features] as the matrix [features, rows].
-ViewDims flattenRowsTransposed(int64_t rank) { return {{rank - 1}, leadingDims(rank - 1)}; }
+/// Likewise, seen transposed.
+ViewDims transposedMatrixOf(int64_t rank, int64_t columns) {
+  ViewDims dims = matrixOf(rank, columns);
+  std::swap(dims[0], dims[1]);
+  return dims;
+}
 
 /// [b..., x, y] itself, or as [b..., y, x].
 ViewDims matrixView(int64_t rank, bool transpose) {
@@ -49,34 +57,51 @@ int64_t fromEnd(RankedTensorType type, int64_t i) { return type.getDimSize(type.
 // linear
 //===----------------------------------------------------------------------===//
 
+/// "[in, out]", or "[out, in]" of a transposed weight.
+static StringRef weightForm(bool transposed) { return transposed ? "[out, in]" : "[in, out]"; }
+
+/// Fails unless some dimensions of the input, and not all, are inner ones.
+template <typename OpT>
+static LogicalResult checkInnerDims(std::optional<Location> location, RankedTensorType input, int64_t innerDims) {
+  if (innerDims < 1)
+    return inferError<OpT>(location, "has `inner_dims` ", innerDims, ": expected at least 1");
+  return checkRankAtLeast<OpT>(location, "input", input, innerDims + 1,
+                               innerDims == 1 ? "[..., in]" : "[..., in...]");
+}
+
 LogicalResult LinearOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor op,
                                          SmallVectorImpl<Type> &types) {
   RankedTensorType input = tensorType(op.getInput()), weight = tensorType(op.getWeight());
-  if (failed(checkRankAtLeast<LinearOp>(location, "input", input, 2, "[..., in]")) ||
+  auto inner = static_cast<int64_t>(op.getInnerDims());
+  bool transposed = op.getTransposeWeight();
+  if (failed(checkInnerDims<LinearOp>(location, input, inner)) ||
       failed(checkStaticButBatch<LinearOp>(location, "input", input)) ||
-      failed(checkRank<LinearOp>(location, "weight", weight, 2,
-                                 op.getTransposeWeight() ? "[out, in] (`transpose_weight`)" : "[in, out]")) ||
+      failed(checkRankAtLeast<LinearOp>(location, "weight", weight, inner + 1,
+                                        transposed ? "[out, in] (`transpose_weight`)" : "[in, out]")) ||
       failed(checkSameElementType<LinearOp>(location, "input", input, "weight", weight)))
     return failure();
-  int64_t in = weight.getDimSize(op.getTransposeWeight() ? 1 : 0);
-  int64_t out = weight.getDimSize(op.getTransposeWeight() ? 0 : 1);
-  if (input.getShape().back() != in)
+  int64_t outer = weight.getRank() - inner;
+  ArrayRef<int64_t> in = transposed ? weight.getShape().take_back(inner) : weight.getShape().take_front(inner);
+  ArrayRef<int64_t> out = transposed ? weight.getShape().take_front(outer) : weight.getShape().take_back(outer);
+  ArrayRef<int64_t> features = input.getShape().take_back(inner);
+  if (features != in) {
+    bool hasOneEach = inner == 1;
     return inferError<LinearOp>(
-        location, "expected weight ", op.getTransposeWeight() ? "[out, in]" : "[in, out]",
-        " with in = ", input.getShape().back(), ", the last dimension of the input ", input, ", found ",
-        weight,
-        out == input.getShape().back() ? (op.getTransposeWeight() ? "; is `transpose_weight` wrong here?"
-                                                                  : "; is `transpose_weight` missing?")
-                                       : "");
+        location, "expected weight ", weightForm(transposed), " with in = ",
+        hasOneEach ? std::to_string(features.front()) : shapeText(features), ", the last dimension",
+        hasOneEach ? "" : "s", " of the input ", input, ", found ", weight,
+        out == features ? (transposed ? "; is `transpose_weight` wrong here?" : "; is `transpose_weight` missing?")
+                        : "");
+  }
   if (op.getBias()) {
     RankedTensorType bias = tensorType(op.getBias());
-    RankedTensorType expected = RankedTensorType::get({out}, weight.getElementType());
+    RankedTensorType expected = RankedTensorType::get(out, weight.getElementType());
     if (bias != expected)
       return inferError<LinearOp>(location, "expected bias ", expected, " for the weight ", weight,
                                   ", found ", bias);
   }
-  SmallVector<int64_t> shape(input.getShape());
-  shape.back() = out;
+  SmallVector<int64_t> shape(input.getShape().drop_back(inner));
+  llvm::append_range(shape, out);
   types.push_back(RankedTensorType::get(shape, input.getElementType()));
   return success();
 }
@@ -84,52 +109,70 @@ LogicalResult LinearOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
 LogicalResult LinearOp::buildGradient(OpBuilder &builder, ArrayRef<Value> resultGradients,
                                       SmallVectorImpl<Value> &operandGradients) {
   Value grad = resultGradients.front();
+  int64_t outer = getOuterDims();
   operandGradients.push_back(
-      LinearOp::create(builder, getLoc(), grad, getWeight(), /*bias=*/Value(), !getTransposeWeight()));
-  operandGradients.push_back(
-      LinearGradWeightOp::create(builder, getLoc(), getInput(), grad, getTransposeWeight()));
+      LinearOp::create(builder, getLoc(), grad, getWeight(), /*bias=*/Value(), !getTransposeWeight(), outer));
+  operandGradients.push_back(LinearGradWeightOp::create(builder, getLoc(), getInput(), grad,
+                                                        getTransposeWeight(), getInnerDims()));
   if (getBias())
     operandGradients.push_back(
-        ReduceSumOp::create(builder, getLoc(), grad, leadingDims(tensorType(grad).getRank() - 1)));
+        ReduceSumOp::create(builder, getLoc(), grad, leadingDims(tensorType(grad).getRank() - outer)));
   return success();
+}
+
+/// One factor per dimension: `name`, then `name` and a number.
+static ValueFactors addNumbered(ShardingRule &rule, StringRef name, ArrayRef<int64_t> sizes,
+                                FactorKind kind = FactorKind::Parallel, bool needsStart = false) {
+  ValueFactors factors;
+  for (auto [i, size] : llvm::enumerate(sizes))
+    factors.push_back({rule.addFactor(i == 0 ? name.str() : name.str() + std::to_string(i), size, kind, needsStart)});
+  return factors;
+}
+
+/// The dimensions of both, in that order.
+static ValueFactors joined(ValueFactors first, const ValueFactors &second) {
+  llvm::append_range(first, second);
+  return first;
 }
 
 ShardingRule LinearOp::getShardingRule() {
   ShardingRule rule;
-  ValueFactors rows = addRowFactors(rule, getType().getShape().drop_back());
-  int n = rule.addFactor("n", getType().getShape().back());
+  ArrayRef<int64_t> result = getType().getShape();
+  ValueFactors rows = addRowFactors(rule, result.drop_back(getOuterDims()));
+  ValueFactors n = addNumbered(rule, "n", result.take_back(getOuterDims()));
   // Of the parts of a split sum, the first adds the bias.
-  int k = rule.addFactor("k", getInput().getType().getShape().back(), FactorKind::ReductionSum,
-                         /*needsStart=*/getBias() != nullptr);
-  rule.operands = {withFactor(rows, k)};
-  rule.operands.push_back(getTransposeWeight() ? ValueFactors{{n}, {k}} : ValueFactors{{k}, {n}});
+  ValueFactors k = addNumbered(rule, "k", getInput().getType().getShape().take_back(getInnerDims()),
+                               FactorKind::ReductionSum, /*needsStart=*/getBias() != nullptr);
+  rule.operands = {joined(rows, k), getTransposeWeight() ? joined(n, k) : joined(k, n)};
   if (getBias())
-    rule.operands.push_back({{n}});
-  rule.results = {withFactor(rows, n)};
+    rule.operands.push_back(n);
+  rule.results = {joined(rows, n)};
   return rule;
 }
 
 SmallVector<Value> LinearOp::buildLocal(OpBuilder &builder, const LocalPart &part) {
   SmallVector<Value> operands(part.operands);
-  if (Value start = part.starts.back()) // k is the last factor
-    operands[2] = biasOfFirstPart(builder, getLoc(), operands[2], start);
+  for (Value start : ArrayRef<Value>(part.starts).take_back(getInnerDims())) // the inner factors are the last ones
+    if (start)
+      operands[2] = biasOfFirstPart(builder, getLoc(), operands[2], start);
   return cloneLocal(*this, builder, {operands, part.resultTypes, part.starts, part.halos});
 }
 
 OpCost LinearOp::getCost() {
   double result = elements(getResult());
-  double flops = 2 * result * static_cast<double>(getInput().getType().getShape().back());
-  return withFlops(streamingCost(*this), flops + (getBias() ? result : 0));
+  double inner = staticElementCount(getInput().getType().getShape().take_back(getInnerDims()));
+  return withFlops(streamingCost(*this), 2 * result * inner + (getBias() ? result : 0));
 }
 
 LibraryCall LinearOp::getLibraryCall() {
   LibraryCall call = matmulCall();
-  int64_t rank = getType().getRank();
-  call.operands.push_back({0, flattenRows(rank)});
-  call.operands.push_back({1, matrixView(2, getTransposeWeight())});
+  int64_t inner = getInnerDims(), outer = getOuterDims();
+  call.operands.push_back({0, matrixOf(getInput().getType().getRank(), inner)});
+  call.operands.push_back(
+      {1, getTransposeWeight() ? transposedMatrixOf(inner + outer, inner) : matrixOf(inner + outer, outer)});
   if (getBias())
-    call.operands.push_back({2, {{0}}});
-  call.operands.push_back({getNumOperands(), flattenRows(rank)});
+    call.operands.push_back({2, {leadingDims(outer)}});
+  call.operands.push_back({getNumOperands(), matrixOf(getType().getRank(), outer)});
   return call;
 }
 
@@ -140,44 +183,55 @@ LibraryCall LinearOp::getLibraryCall() {
 LogicalResult LinearGradWeightOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
                                                    Adaptor op, SmallVectorImpl<Type> &types) {
   RankedTensorType input = tensorType(op.getInput()), grad = tensorType(op.getGrad());
-  if (failed(checkRankAtLeast<LinearGradWeightOp>(location, "input", input, 2, "[..., in]")) ||
-      failed(checkRank<LinearGradWeightOp>(location, "grad", grad, input.getRank(), "[..., out]")) ||
+  auto inner = static_cast<int64_t>(op.getInnerDims());
+  if (failed(checkInnerDims<LinearGradWeightOp>(location, input, inner)) ||
+      failed(checkRankAtLeast<LinearGradWeightOp>(location, "grad", grad, input.getRank() - inner + 1,
+                                                  "[..., out]")) ||
       failed(checkSameElementType<LinearGradWeightOp>(location, "input", input, "grad", grad)))
     return failure();
-  if (input.getShape().drop_back() != grad.getShape().drop_back())
+  int64_t rows = input.getRank() - inner;
+  if (input.getShape().take_front(rows) != grad.getShape().take_front(rows))
     return inferError<LinearGradWeightOp>(
         location, "expected input and grad with equal leading dimensions, found ", input, " and ", grad);
-  int64_t in = input.getShape().back(), out = grad.getShape().back();
-  SmallVector<int64_t> shape =
-      op.getTransposeWeight() ? SmallVector<int64_t>{out, in} : SmallVector<int64_t>{in, out};
+  ArrayRef<int64_t> in = input.getShape().drop_front(rows), out = grad.getShape().drop_front(rows);
+  SmallVector<int64_t> shape(op.getTransposeWeight() ? out : in);
+  llvm::append_range(shape, op.getTransposeWeight() ? in : out);
   types.push_back(RankedTensorType::get(shape, input.getElementType()));
   return success();
 }
 
 ShardingRule LinearGradWeightOp::getShardingRule() {
   ShardingRule rule;
-  ValueFactors rows =
-      addRowFactors(rule, getInput().getType().getShape().drop_back(), FactorKind::ReductionSum);
-  int in = rule.addFactor("in", getInput().getType().getShape().back());
-  int out = rule.addFactor("out", getGrad().getType().getShape().back());
-  rule.operands = {withFactor(rows, in), withFactor(rows, out)};
-  rule.results.push_back(getTransposeWeight() ? ValueFactors{{out}, {in}} : ValueFactors{{in}, {out}});
+  ArrayRef<int64_t> input = getInput().getType().getShape(), grad = getGrad().getType().getShape();
+  ArrayRef<int64_t> leading = input.drop_back(getInnerDims());
+  ValueFactors rows = addRowFactors(rule, leading, FactorKind::ReductionSum);
+  ValueFactors in = addNumbered(rule, "in", input.drop_front(leading.size()));
+  ValueFactors out = addNumbered(rule, "out", grad.drop_front(leading.size()));
+  rule.operands = {joined(rows, in), joined(rows, out)};
+  rule.results.push_back(getTransposeWeight() ? joined(out, in) : joined(in, out));
   return rule;
 }
 
 OpCost LinearGradWeightOp::getCost() {
-  return withFlops(streamingCost(*this),
-                   2 * elements(getInput()) * static_cast<double>(getGrad().getType().getShape().back()));
+  ArrayRef<int64_t> grad = getGrad().getType().getShape();
+  int64_t rows = getInput().getType().getRank() - static_cast<int64_t>(getInnerDims());
+  double outer = staticElementCount(grad.drop_front(rows));
+  return withFlops(streamingCost(*this), 2 * elements(getInput()) * outer);
 }
 
 LibraryCall LinearGradWeightOp::getLibraryCall() {
   LibraryCall call = matmulCall();
-  int64_t rank = getInput().getType().getRank();
+  int64_t inner = getInnerDims(), inputRank = getInput().getType().getRank();
+  int64_t gradRank = getGrad().getType().getRank(), outer = gradRank - (inputRank - inner);
   // x^T dy, or its transpose dy^T x: the result is dense either way.
-  unsigned left = getTransposeWeight() ? 1 : 0;
-  call.operands.push_back({left, flattenRowsTransposed(rank)});
-  call.operands.push_back({1 - left, flattenRows(rank)});
-  call.operands.push_back({2, matrixView(2, /*transpose=*/false)});
+  if (getTransposeWeight()) {
+    call.operands.push_back({1, transposedMatrixOf(gradRank, outer)});
+    call.operands.push_back({0, matrixOf(inputRank, inner)});
+  } else {
+    call.operands.push_back({0, transposedMatrixOf(inputRank, inner)});
+    call.operands.push_back({1, matrixOf(gradRank, outer)});
+  }
+  call.operands.push_back({2, matrixOf(inner + outer, getTransposeWeight() ? inner : outer)});
   return call;
 }
 

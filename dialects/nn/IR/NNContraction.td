@@ -17,20 +17,36 @@ class NN_TypedLibraryOp<string mnemonic, list<Trait> traits = []> : NN_TypedOp<m
 defvar Differentiable = DeclareOpInterfaceMethods<NN_DifferentiableOpInterface>;
 
 def NN_LinearOp : NN_LibraryOp<"linear", [Differentiable, BuiltLocally]> {
-  let summary = "x W + b over the last dimension";
+  let summary = "x W + b over the last dimension, or the last few";
   let description = [{
     x: [..., in]; weight: [in, out], or [out, in] with `transpose_weight` (as PyTorch stores it; lets a language model's
     head share the embedding); bias: [out] -> [..., out].
+
+    `in` and `out` may be several dimensions each: the last `inner_dims` ones of x are summed over, all others of the
+    weight are dimensions of the result. Row-major, it is the product of the flattened matrices. Queries, keys and values
+    of one projection are so a dimension of their own, beside that of the heads, which can be split:
+
+    ```mlir
+    %qkv = nn.linear %x, %w, %b : (tensor<8x64x128xf32>, tensor<128x3x128xf32>, tensor<3x128xf32>) -> tensor<8x64x3x128xf32>
+    ```
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$weight, Optional<NN_FloatTensor>:$bias,
-                       UnitAttr:$transpose_weight);
+                       UnitAttr:$transpose_weight, DefaultValuedAttr<I64Attr, "1">:$inner_dims);
   let results = (outs NN_FloatTensor:$result);
+  let extraClassDeclaration = [{
+    /// How many dimensions of the result are the weight's.
+    int64_t getOuterDims() { return getWeight().getType().getRank() - static_cast<int64_t>(getInnerDims()); }
+  }];
 }
 
 def NN_LinearGradWeightOp : NN_LibraryOp<"linear_grad_weight"> {
   let summary = "Gradient of linear's weight: x^T dy over all leading dimensions";
-  let description = [{ x: [..., in], grad: [..., out] -> [in, out], or [out, in] with `transpose_weight`. }];
-  let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$grad, UnitAttr:$transpose_weight);
+  let description = [{
+    x: [..., in], grad: [..., out] -> [in, out], or [out, in] with `transpose_weight`. `in`, the last `inner_dims`
+    dimensions of x, and `out` may be several, as those of `nn.linear`.
+  }];
+  let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$grad, UnitAttr:$transpose_weight,
+                       DefaultValuedAttr<I64Attr, "1">:$inner_dims);
   let results = (outs NN_FloatTensor:$result);
 }
 

@@ -84,6 +84,15 @@ nn.block @routing(%x: tensor<3x4x6xf32>, %gates: tensor<3x4x5xf32>) -> tensor<3x
   %6 = nn.load_balancing_loss %gates, %0#1 : (tensor<3x4x5xf32>, tensor<3x4x2xi32>) -> tensor<f32>
   nn.return %4 : tensor<3x4x6xf32>
 }
+nn.block @several_dimensions(%x: tensor<5x6x4xf32>, %w: tensor<4x3x2xf32>, %b: tensor<3x2xf32>, %wt: tensor<3x2x4xf32>, %out: tensor<4xf32>) -> tensor<5x6x4xf32> {
+  %0 = nn.linear %x, %w, %b : (tensor<5x6x4xf32>, tensor<4x3x2xf32>, tensor<3x2xf32>) -> tensor<5x6x3x2xf32>
+  %1 = nn.linear %x, %wt, %b {transpose_weight} : (tensor<5x6x4xf32>, tensor<3x2x4xf32>, tensor<3x2xf32>) -> tensor<5x6x3x2xf32>
+  %2 = nn.linear %0, %w {transpose_weight, inner_dims = 2 : i64} : (tensor<5x6x3x2xf32>, tensor<4x3x2xf32>) -> tensor<5x6x4xf32>
+  %3 = nn.linear %0, %wt, %out {inner_dims = 2 : i64} : (tensor<5x6x3x2xf32>, tensor<3x2x4xf32>, tensor<4xf32>) -> tensor<5x6x4xf32>
+  %4 = nn.linear_grad_weight %x, %0 : (tensor<5x6x4xf32>, tensor<5x6x3x2xf32>) -> tensor<4x3x2xf32>
+  %5 = nn.linear_grad_weight %0, %x {transpose_weight, inner_dims = 2 : i64} : (tensor<5x6x3x2xf32>, tensor<5x6x4xf32>) -> tensor<4x3x2xf32>
+  nn.return %3 : tensor<5x6x4xf32>
+}
 nn.block @layers(%x: tensor<5x6x4xf32>, %g: tensor<4xf32>, %labels: tensor<5x6xi32>, %scores_input: tensor<2x4x6xf32>, %q: tensor<2x6x4x8xf32>, %image: tensor<2x4x8x8xf32>) -> tensor<f32> {
   %0 = nn.layer_norm %x, %g, %g : (tensor<5x6x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<5x6x4xf32>
   %1:3 = nn.layer_norm_grad %0, %x, %g {epsilon = 1.0e-5 : f64} : (tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<4xf32>) -> (tensor<5x6x4xf32>, tensor<4xf32>, tensor<4xf32>)

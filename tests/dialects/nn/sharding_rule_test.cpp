@@ -223,7 +223,7 @@ TEST_F(ShardingRuleTest, OpsThatDependOnPositionsAskWhereTheirPartBegins) {
   });
   EXPECT_EQ(asking, (std::set<std::string>{"combine slots", "combine_grad_gates slots", "dispatch slots",
                                            "dropout_mask dim0", "dropout_mask dim1", "embedding vocab",
-                                           "embedding_grad vocab", "iota dim1", "linear k", "softmax m1"}));
+                                           "embedding_grad vocab", "iota dim1", "linear k", "linear k1", "softmax m1"}));
 }
 
 } // namespace

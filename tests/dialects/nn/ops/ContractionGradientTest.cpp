@@ -17,6 +17,25 @@ TEST(Gradients, OfLinearMatchDifferencesForBothWaysToStoreTheWeight) {
       "tensor<2x3x5xf64>");
 }
 
+TEST(Gradients, OfLinearOfSeveralDimensionsMatchDifferences) {
+  expectGradientsMatchDifferences(
+      {"tensor<2x3x4xf64>", "tensor<4x3x2xf64>", "tensor<3x2xf64>"},
+      "%0 = nn.linear %a, %b, %c : (tensor<2x3x4xf64>, tensor<4x3x2xf64>, tensor<3x2xf64>) -> "
+      "tensor<2x3x3x2xf64>");
+  expectGradientsMatchDifferences(
+      {"tensor<2x3x4xf64>", "tensor<3x2x4xf64>"},
+      "%0 = nn.linear %a, %b {transpose_weight} : (tensor<2x3x4xf64>, tensor<3x2x4xf64>) -> "
+      "tensor<2x3x3x2xf64>");
+  expectGradientsMatchDifferences(
+      {"tensor<2x3x2xf64>", "tensor<3x2x2x2xf64>", "tensor<2x2xf64>"},
+      "%0 = nn.linear %a, %b, %c {inner_dims = 2 : i64} : (tensor<2x3x2xf64>, tensor<3x2x2x2xf64>, tensor<2x2xf64>) -> "
+      "tensor<2x2x2xf64>");
+  expectGradientsMatchDifferences(
+      {"tensor<2x3x2xf64>", "tensor<5x3x2xf64>"},
+      "%0 = nn.linear %a, %b {transpose_weight, inner_dims = 2 : i64} : (tensor<2x3x2xf64>, tensor<5x3x2xf64>) -> "
+      "tensor<2x5xf64>");
+}
+
 TEST(Gradients, OfMatmulMatchDifferencesForAllWaysToStoreItsOperands) {
   for (bool transposeLhs : {false, true})
     for (bool transposeRhs : {false, true}) {

@@ -238,19 +238,25 @@ static auto matrix(const Tensor &tensor, int64_t rows, int64_t columns, bool tra
   };
 }
 
+static int64_t product(ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<int64_t>());
+}
+
 bool Evaluator::evaluateMatmul(Operation *op) {
   if (!isa<LinearOp, LinearGradWeightOp, MatmulOp, BatchMatmulOp>(op))
     return false;
   const Tensor &x = operand(op, 0), &y = operand(op, 1);
   Tensor &out = result(op);
   if (auto linear = dyn_cast<LinearOp>(op)) {
-    int64_t k = x.shape.back(), n = out.shape.back(), m = x.data.size() / k;
+    int64_t k = product(ArrayRef<int64_t>(x.shape).take_back(linear.getInnerDims()));
+    int64_t n = product(ArrayRef<int64_t>(out.shape).take_back(linear.getOuterDims())), m = x.data.size() / k;
     if (linear.getBias())
       for (size_t i = 0; i < out.data.size(); ++i)
         out.data[i] = operand(op, 2).data[i % n];
     multiply(out, 1, m, n, k, matrix(x, m, k, false), matrix(y, k, n, linear.getTransposeWeight()));
   } else if (auto grad = dyn_cast<LinearGradWeightOp>(op)) {
-    int64_t in = x.shape.back(), outs = y.shape.back(), rows = x.data.size() / in;
+    int64_t in = product(ArrayRef<int64_t>(x.shape).take_back(grad.getInnerDims()));
+    int64_t rows = x.data.size() / in, outs = y.data.size() / rows;
     if (grad.getTransposeWeight())
       multiply(out, 1, outs, in, rows, matrix(y, outs, rows, true), matrix(x, rows, in, false));
     else

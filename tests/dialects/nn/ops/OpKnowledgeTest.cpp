@@ -118,6 +118,24 @@ TEST(Cost, ABiasAddsOneOperationPerResultElement) {
   EXPECT_EQ(OneOp(linearArguments, linearWithBias).cost().flops, 2.0 * 30 * 8 * 4 + 30 * 4);
 }
 
+// Queries, keys and values of one projection, and what their gradient is made with.
+const std::string projectionArguments =
+    "%x: tensor<5x6x8xf32>, %w: tensor<8x3x4xf32>, %b: tensor<3x4xf32>, %dy: tensor<5x6x3x4xf32>, "
+    "%wt: tensor<3x4x8xf32>, %bx: tensor<8xf32>";
+const std::string projection =
+    "%0 = nn.linear %x, %w, %b : (tensor<5x6x8xf32>, tensor<8x3x4xf32>, tensor<3x4xf32>) -> tensor<5x6x3x4xf32>";
+const std::string projectionGradInput =
+    "%0 = nn.linear %dy, %w {transpose_weight, inner_dims = 2 : i64} : (tensor<5x6x3x4xf32>, tensor<8x3x4xf32>) -> "
+    "tensor<5x6x8xf32>";
+const std::string projectionGradWeight =
+    "%0 = nn.linear_grad_weight %x, %dy : (tensor<5x6x8xf32>, tensor<5x6x3x4xf32>) -> tensor<8x3x4xf32>";
+
+TEST(Cost, LinearOfSeveralDimensionsCostsWhatTheFlatOneDoes) {
+  EXPECT_EQ(OneOp(projectionArguments, projection).cost().flops, 2.0 * 30 * 8 * 12 + 30 * 12);
+  EXPECT_EQ(OneOp(projectionArguments, projectionGradInput).cost().flops, 2.0 * 30 * 8 * 12);
+  EXPECT_EQ(OneOp(projectionArguments, projectionGradWeight).cost().flops, 2.0 * 30 * 8 * 12);
+}
+
 TEST(Cost, BatchMatmulTakesTwoOperationsPerBatchRowColumnAndInnerIndexHoweverStored) {
   for (auto [arguments, op] :
        {std::pair<std::string, std::string>("%a: tensor<2x3x4x5xf32>, %b: tensor<2x3x5x7xf32>",
@@ -181,6 +199,15 @@ TEST(ShardingRules, LinearSplitsRowsOutputsAndSumsOverInputs) {
 TEST(ShardingRules, OfASplitSumWithABiasAPartMustKnowWhetherItIsTheFirst) {
   EXPECT_EQ(text(OneOp(linearArguments, linearWithBias).rule()),
             "[batch m1 k] [k n] [n] -> [batch m1 n] | batch=5 m1=6 n=4 k=8:sum:start");
+}
+
+TEST(ShardingRules, EachDimensionOfALinearOfSeveralIsALoopOfItsOwn) {
+  EXPECT_EQ(text(OneOp(projectionArguments, projection).rule()),
+            "[batch m1 k] [k n n1] [n n1] -> [batch m1 n n1] | batch=5 m1=6 n=3 n1=4 k=8:sum:start");
+  EXPECT_EQ(text(OneOp(projectionArguments, projectionGradInput).rule()),
+            "[batch m1 k k1] [n k k1] -> [batch m1 n] | batch=5 m1=6 n=8 k=3:sum k1=4:sum");
+  EXPECT_EQ(text(OneOp(projectionArguments, projectionGradWeight).rule()),
+            "[batch m1 in] [batch m1 out out1] -> [in out out1] | batch=5:sum m1=6:sum in=8 out=3 out1=4");
 }
 
 TEST(ShardingRules, TheWeightGradientOfLinearIsAPartialSumWhenRowsAreSplit) {
@@ -291,6 +318,21 @@ TEST(LibraryCalls, TheWeightGradientIsAMatmulWithADenseResultHoweverTheWeightIsS
                        "%0 = nn.linear_grad_weight %x, %dy {transpose_weight}" + types + "tensor<4x8xf32>")
                      .call()),
             "matmul 1:[2,0.1] 0:[0.1,2] 2:[0,1]");
+}
+
+TEST(LibraryCalls, LinearOfSeveralDimensionsIsOneMatmul) {
+  EXPECT_EQ(text(OneOp(projectionArguments, projection).call()), "matmul 0:[0.1,2] 1:[0,1.2] 2:[0.1] 3:[0.1,2.3]");
+  EXPECT_EQ(text(OneOp(projectionArguments, projectionGradInput).call()),
+            "matmul 0:[0.1,2.3] 1:[1.2,0] 2:[0.1,2]");
+  EXPECT_EQ(text(OneOp(projectionArguments, projectionGradWeight).call()), "matmul 0:[2,0.1] 1:[0.1,2.3] 2:[0,1.2]");
+  EXPECT_EQ(text(OneOp(projectionArguments, "%0 = nn.linear_grad_weight %x, %dy {transpose_weight} : "
+                                            "(tensor<5x6x8xf32>, tensor<5x6x3x4xf32>) -> tensor<3x4x8xf32>")
+                     .call()),
+            "matmul 1:[2.3,0.1] 0:[0.1,2] 2:[0.1,2]");
+  EXPECT_EQ(text(OneOp(projectionArguments, "%0 = nn.linear %dy, %wt, %bx {inner_dims = 2 : i64} : "
+                                            "(tensor<5x6x3x4xf32>, tensor<3x4x8xf32>, tensor<8xf32>) -> tensor<5x6x8xf32>")
+                     .call()),
+            "matmul 0:[0.1,2.3] 1:[0.1,2] 2:[0] 3:[0.1,2]");
 }
 
 TEST(LibraryCalls, TransposedOperandsOfBatchMatmulAreViews) {

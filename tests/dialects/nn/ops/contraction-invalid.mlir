@@ -33,9 +33,57 @@ func.func @linear_weight_not_stored_transposed(%x: tensor<?x8xf32>, %w: tensor<8
 
 // -----
 
-func.func @linear_weight_of_rank_three(%x: tensor<?x8xf32>, %w: tensor<1x8x4xf32>) {
-  // expected-error @+1 {{'nn.linear' op expected weight [in, out] of rank 2, found 'tensor<1x8x4xf32>'}}
+func.func @linear_weight_of_rank_one(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @+1 {{'nn.linear' op expected weight [in, out] of rank 2 or more, found 'tensor<8xf32>'}}
+  %0 = nn.linear %x, %w : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @linear_weight_of_rank_three_with_one_dimension_too_many(%x: tensor<?x8xf32>, %w: tensor<1x8x4xf32>) {
+  // expected-error @+1 {{'nn.linear' op expected weight [in, out] with in = 8, the last dimension of the input 'tensor<?x8xf32>', found 'tensor<1x8x4xf32>'}}
   %0 = nn.linear %x, %w : (tensor<?x8xf32>, tensor<1x8x4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_without_inner_dimensions(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>) {
+  // expected-error @+1 {{'nn.linear' op has `inner_dims` 0: expected at least 1}}
+  %0 = nn.linear %x, %w {inner_dims = 0 : i64} : (tensor<?x8xf32>, tensor<8x4xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_without_rows(%x: tensor<3x4xf32>, %w: tensor<3x4x8xf32>) {
+  // expected-error @+1 {{'nn.linear' op expected input [..., in...] of rank 3 or more, found 'tensor<3x4xf32>'}}
+  %0 = nn.linear %x, %w {inner_dims = 2 : i64} : (tensor<3x4xf32>, tensor<3x4x8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @linear_weight_of_inner_dimensions_only(%x: tensor<?x3x4xf32>, %w: tensor<3x4xf32>) {
+  // expected-error @+1 {{'nn.linear' op expected weight [in, out] of rank 3 or more, found 'tensor<3x4xf32>'}}
+  %0 = nn.linear %x, %w {inner_dims = 2 : i64} : (tensor<?x3x4xf32>, tensor<3x4xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @linear_one_of_several_inner_dimensions_differs(%x: tensor<?x3x4xf32>, %w: tensor<3x5x8xf32>) {
+  // expected-error @+1 {{'nn.linear' op expected weight [in, out] with in = [3x4], the last dimensions of the input 'tensor<?x3x4xf32>', found 'tensor<3x5x8xf32>'}}
+  %0 = nn.linear %x, %w {inner_dims = 2 : i64} : (tensor<?x3x4xf32>, tensor<3x5x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @linear_flat_bias_of_several_outer_dimensions(%x: tensor<?x8xf32>, %w: tensor<8x3x4xf32>, %b: tensor<12xf32>) {
+  // expected-error @+1 {{'nn.linear' op expected bias 'tensor<3x4xf32>' for the weight 'tensor<8x3x4xf32>', found 'tensor<12xf32>'}}
+  %0 = nn.linear %x, %w, %b : (tensor<?x8xf32>, tensor<8x3x4xf32>, tensor<12xf32>) -> tensor<?x3x4xf32>
   return
 }
 
@@ -84,6 +132,22 @@ func.func @linear_integer_input(%x: tensor<?x8xi32>, %w: tensor<8x4xf32>) {
 func.func @linear_grad_weight_rows_differ(%x: tensor<6x8xf32>, %dy: tensor<5x4xf32>) {
   // expected-error @+1 {{'nn.linear_grad_weight' op expected input and grad with equal leading dimensions, found 'tensor<6x8xf32>' and 'tensor<5x4xf32>'}}
   %0 = nn.linear_grad_weight %x, %dy : (tensor<6x8xf32>, tensor<5x4xf32>) -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_grad_weight_without_outer_dimensions(%x: tensor<6x8xf32>, %dy: tensor<6xf32>) {
+  // expected-error @+1 {{'nn.linear_grad_weight' op expected grad [..., out] of rank 2 or more, found 'tensor<6xf32>'}}
+  %0 = nn.linear_grad_weight %x, %dy : (tensor<6x8xf32>, tensor<6xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @linear_grad_weight_without_inner_dimensions(%x: tensor<6x8xf32>, %dy: tensor<6x4xf32>) {
+  // expected-error @+1 {{'nn.linear_grad_weight' op has `inner_dims` -1: expected at least 1}}
+  %0 = nn.linear_grad_weight %x, %dy {inner_dims = -1 : i64} : (tensor<6x8xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
   return
 }
 

@@ -15,6 +15,27 @@ func.func @linear(%x: tensor<?x16x8xf32>, %w: tensor<8x4xf32>, %wt: tensor<4x8xf
   return
 }
 
+// Several inner or outer dimensions; one is what is not written.
+// CHECK-LABEL: @linear_of_several_dimensions
+func.func @linear_of_several_dimensions(%x: tensor<?x16x8xf32>, %w: tensor<8x3x4xf32>, %wt: tensor<3x4x8xf32>,
+                                        %b: tensor<3x4xf32>, %dy: tensor<?x16x3x4xf32>) {
+  // CHECK: nn.linear %{{.*}}, %{{.*}}, %{{.*}} : (tensor<?x16x8xf32>, tensor<8x3x4xf32>, tensor<3x4xf32>) -> tensor<?x16x3x4xf32>
+  %0 = nn.linear %x, %w, %b {inner_dims = 1 : i64} : (tensor<?x16x8xf32>, tensor<8x3x4xf32>, tensor<3x4xf32>) -> tensor<?x16x3x4xf32>
+  // CHECK: nn.linear %{{.*}}, %{{.*}} {transpose_weight} : (tensor<?x16x8xf32>, tensor<3x4x8xf32>) -> tensor<?x16x3x4xf32>
+  %1 = nn.linear %x, %wt {transpose_weight} : (tensor<?x16x8xf32>, tensor<3x4x8xf32>) -> tensor<?x16x3x4xf32>
+  // CHECK: nn.linear %{{.*}}, %{{.*}} {inner_dims = 2 : i64, transpose_weight} : (tensor<?x16x3x4xf32>, tensor<8x3x4xf32>) -> tensor<?x16x8xf32>
+  %2 = nn.linear %dy, %w {inner_dims = 2 : i64, transpose_weight} : (tensor<?x16x3x4xf32>, tensor<8x3x4xf32>) -> tensor<?x16x8xf32>
+  // CHECK: nn.linear %{{.*}}, %{{.*}} {inner_dims = 2 : i64} : (tensor<?x16x3x4xf32>, tensor<3x4x8xf32>) -> tensor<?x16x8xf32>
+  %3 = nn.linear %dy, %wt {inner_dims = 2 : i64} : (tensor<?x16x3x4xf32>, tensor<3x4x8xf32>) -> tensor<?x16x8xf32>
+  // CHECK: nn.linear_grad_weight %{{.*}}, %{{.*}} : (tensor<?x16x8xf32>, tensor<?x16x3x4xf32>) -> tensor<8x3x4xf32>
+  %4 = nn.linear_grad_weight %x, %dy : (tensor<?x16x8xf32>, tensor<?x16x3x4xf32>) -> tensor<8x3x4xf32>
+  // CHECK: nn.linear_grad_weight %{{.*}}, %{{.*}} {transpose_weight} : {{.*}} -> tensor<3x4x8xf32>
+  %5 = nn.linear_grad_weight %x, %dy {transpose_weight} : (tensor<?x16x8xf32>, tensor<?x16x3x4xf32>) -> tensor<3x4x8xf32>
+  // CHECK: nn.linear_grad_weight %{{.*}}, %{{.*}} {inner_dims = 2 : i64} : (tensor<?x16x3x4xf32>, tensor<?x16x8xf32>) -> tensor<3x4x8xf32>
+  %6 = nn.linear_grad_weight %dy, %x {inner_dims = 2 : i64} : (tensor<?x16x3x4xf32>, tensor<?x16x8xf32>) -> tensor<3x4x8xf32>
+  return
+}
+
 // CHECK-LABEL: @matmul
 func.func @matmul(%a: tensor<2x3xbf16>, %b: tensor<3x5xbf16>, %q: tensor<?x4x7x8xf32>, %k: tensor<?x4x6x8xf32>) {
   // CHECK: nn.matmul %{{.*}}, %{{.*}} : (tensor<2x3xbf16>, tensor<3x5xbf16>) -> tensor<2x5xbf16>
