@@ -68,6 +68,8 @@ static void appendLayouts(nn::StepOp step, bool ofOptimizer, const std::vector<i
     if (auto slot = step.getArgAttrOfType<StringAttr>(i, "nn.slot"))
       row.value = "optimizer." + slot.str() + "." + row.value;
     llvm::append_range(row.shape, cast<RankedTensorType>(step.getArgument(i).getType()).getShape());
+    if (auto declared = step.getArgAttrOfType<DenseI64ArrayAttr>(i, "nn.declared_shape"))
+      llvm::append_range(row.declaredShape, declared.asArrayRef());
     if (auto found = names.find(name.str()); found != names.end())
       row.dimensionNames = found->second;
     for (Attribute axes : layout.getDims())

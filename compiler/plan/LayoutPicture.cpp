@@ -103,6 +103,9 @@ private:
   }
 
   void readDimensions(const json::Object &row) {
+    if (const json::Array *sizes = row.getArray("declared_shape"))
+      for (const json::Value &size : *sizes)
+        declared.push_back(*size.getAsInteger());
     const json::Array &shape = *row.getArray("shape"), &names = *row.getArray("dims"),
                       *blocks = row.getArray("blocks");
     for (auto [d, axes] : enumerate(*row.getArray("axes"))) {
@@ -126,6 +129,12 @@ private:
       os << "scalar";
     interleave(
         dimensions, os, [&](const Dimension &d) { os << d.title(); }, " x ");
+    if (!declared.empty()) {
+      os << " (declared ";
+      interleave(
+          declared, os, [&](int64_t size) { os << size; }, " x ");
+      os << ")";
+    }
     int64_t parts = 1;
     for (auto [d, dimension] : enumerate(dimensions)) {
       if (dimension.parts == 1)
@@ -252,6 +261,7 @@ private:
   std::vector<Axis> mesh;
   int64_t ranks = 1, first = 0;
   std::vector<Dimension> dimensions;
+  std::vector<int64_t> declared; // the shape in the model, where it is another one
   std::vector<std::string> partial;
   const Dimension *down = nullptr, *across = nullptr;
 };

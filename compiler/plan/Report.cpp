@@ -168,6 +168,8 @@ json::Array layoutsOf(const std::vector<plan::LayoutRow> &layouts) {
                      {"axes", std::move(axes)},
                      {"blocks", json::Array(layout.blocks)},
                      {"partial", json::Array(layout.partialAxes)}};
+    if (!layout.declaredShape.empty())
+      row["declared_shape"] = json::Array(layout.declaredShape);
     if (!layout.stages.empty())
       row["stages"] = json::Array(layout.stages);
     rows.push_back(std::move(row));

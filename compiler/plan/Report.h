@@ -24,6 +24,7 @@ namespace pdc::plan {
 struct LayoutRow {
   std::string value;                          // a parameter's or input's name
   std::vector<int64_t> shape;                 // on one device
+  std::vector<int64_t> declaredShape;         // in the model, where it is another one of the same elements
   std::vector<std::string> dimensionNames;    // as declared in the model; empty strings where there are none
   std::vector<std::vector<std::string>> axes; // per dimension, the mesh axes that split it
   std::vector<int64_t> blocks;                // per dimension, of how many elements a part is a multiple

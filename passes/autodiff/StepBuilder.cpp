@@ -48,14 +48,29 @@ Value StepBuilder::addArgument(Type type, Location loc, StringRef role, StringRe
   return body->addArgument(type, loc);
 }
 
+SmallVector<int64_t> StepBuilder::Variable::getModelShape() const {
+  auto param = dyn_cast<nn::ParamOp>(declaration);
+  return SmallVector<int64_t>(
+      param ? param.getModelShape()
+            : cast<RankedTensorType>(declaration->getResult(0).getType()).getShape());
+}
+
+/// What its argument says of a variable, and that of the optimizer's state of a parameter, which has its shape.
+SmallVector<NamedAttribute> StepBuilder::shapeAttributes(Operation *declaration) {
+  SmallVector<NamedAttribute> attributes;
+  if (Attribute dims = declaration->getAttr("dims"))
+    attributes.push_back(builder.getNamedAttr("nn.dims", dims));
+  if (auto param = dyn_cast<nn::ParamOp>(declaration); param && param.getDeclaredShape())
+    attributes.push_back(builder.getNamedAttr("nn.declared_shape", param.getDeclaredShapeAttr()));
+  return attributes;
+}
+
 void StepBuilder::addVariable(Operation *declaration, StringRef role, Variable &variable) {
   variable.declaration = declaration;
   Value value = declaration->getResult(0);
   auto init = declaration->getAttrOfType<nn::InitializerAttr>("init");
-  SmallVector<NamedAttribute> more = {
-      builder.getNamedAttr("nn.init", nn::resolveInitializer(init, cast<RankedTensorType>(value.getType())))};
-  if (Attribute dims = declaration->getAttr("dims"))
-    more.push_back(builder.getNamedAttr("nn.dims", dims));
+  SmallVector<NamedAttribute> more = shapeAttributes(declaration);
+  more.push_back(builder.getNamedAttr("nn.init", nn::resolveInitializer(init, variable.getModelShape())));
   variable.argument = addArgument(value.getType(), value.getLoc(), role, variable.getName(), more);
 }
 
@@ -88,10 +103,9 @@ void StepBuilder::addOptimizerState() {
   nn::InitializerAttr zeros = nn::getInitializer(builder.getContext(), nn::Distribution());
   for (StringLiteral slot : options.optimizer.info->slots)
     for (Variable &parameter : parameters) {
-      SmallVector<NamedAttribute> more = {builder.getNamedAttr("nn.slot", builder.getStringAttr(slot)),
-                                          builder.getNamedAttr("nn.init", zeros)};
-      if (Attribute dims = parameter.declaration->getAttr("dims"))
-        more.push_back(builder.getNamedAttr("nn.dims", dims));
+      SmallVector<NamedAttribute> more = shapeAttributes(parameter.declaration);
+      more.push_back(builder.getNamedAttr("nn.slot", builder.getStringAttr(slot)));
+      more.push_back(builder.getNamedAttr("nn.init", zeros));
       parameter.slots.push_back(addArgument(parameter.argument.getType(), parameter.argument.getLoc(),
                                             "optimizer_state", parameter.getName(), more));
     }
@@ -210,13 +224,12 @@ void StepBuilder::addUpdates() {
   SmallVector<Value> gradients = clipGradients();
   for (size_t index : order) {
     Variable &parameter = parameters[index];
-    auto type = cast<RankedTensorType>(parameter.argument.getType());
     UpdateInput input{parameter.argument,
                       gradients[index],
                       parameter.slots,
                       learningRate,
                       step,
-                      /*decays=*/type.getRank() > 1 && !parameter.declaration->hasAttr("no_decay")};
+                      /*decays=*/parameter.getModelShape().size() > 1 && !parameter.declaration->hasAttr("no_decay")};
     TensorMath math(builder, nn::withLabel(parameter.getName(), parameter.declaration->getLoc()));
     UpdateResult result = options.optimizer.buildUpdate(math, input);
     parameter.update = result.parameter;

@@ -38,6 +38,8 @@ private:
     mlir::Value update;                   // the new value, in training only
     llvm::SmallVector<mlir::Value> slotUpdates;
     llvm::StringRef getName() const;
+    /// The shape that the model states.
+    llvm::SmallVector<int64_t> getModelShape() const;
   };
 
   mlir::Value addArgument(mlir::Type type, mlir::Location loc, llvm::StringRef role, llvm::StringRef name,
@@ -45,6 +47,7 @@ private:
   void addResult(mlir::Value value, llvm::StringRef role, llvm::StringRef name, llvm::StringRef slot = {});
 
   mlir::LogicalResult addVariables();
+  llvm::SmallVector<mlir::NamedAttribute> shapeAttributes(mlir::Operation *declaration);
   void addVariable(mlir::Operation *declaration, llvm::StringRef role, Variable &variable);
   mlir::LogicalResult checkTrainable(const Variable &parameter);
   void addOptimizerState();

@@ -147,6 +147,8 @@ LogicalResult StepLowering::createArgument(BlockArgument argument) {
   if (buffer.isPersistent()) {
     if (Attribute init = attributes.get("nn.init"))
       buffer.setInitAttr(init);
+    if (auto declared = attributes.getAs<DenseI64ArrayAttr>("nn.declared_shape"))
+      buffer.setDeclaredShapeAttr(declared);
     if (StringRef slot = stringIn(attributes, "nn.slot"); !slot.empty())
       buffer.setSlot(slot);
   }

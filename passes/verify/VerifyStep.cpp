@@ -32,6 +32,7 @@ private:
 
   LogicalResult verifyOps();
   LogicalResult verifyArguments();
+  LogicalResult verifyDeclaredShape(unsigned index, Type type, const Key &key, DictionaryAttr attributes);
   LogicalResult verifyResults();
   LogicalResult verifyResult(unsigned index, Type type, const Key &key);
   LogicalResult verifyUpdates();
@@ -88,6 +89,22 @@ FailureOr<StepVerifier::Key> StepVerifier::readKey(StringRef what, unsigned inde
   return key;
 }
 
+/// The shape in the model is another one of the same elements.
+LogicalResult StepVerifier::verifyDeclaredShape(unsigned index, Type type, const Key &key, DictionaryAttr attributes) {
+  Attribute attribute = attributes.get("nn.declared_shape");
+  if (!attribute)
+    return success();
+  auto declared = dyn_cast<DenseI64ArrayAttr>(attribute);
+  StringRef role = std::get<0>(key);
+  if (!declared || (role != "parameter" && role != "optimizer_state") ||
+      ShapedType::getNumElements(declared.asArrayRef()) != cast<RankedTensorType>(type).getNumElements())
+    return step.emitOpError("argument ")
+           << index << ", " << describe(key) << ", has the nn.declared_shape " << attribute
+           << ": expected, of parameters and optimizer state only, array<i64: ...> with as many elements as " << type
+           << " has";
+  return success();
+}
+
 LogicalResult StepVerifier::verifyArguments() {
   for (auto [index, type] : llvm::enumerate(step.getArgumentTypes())) {
     DictionaryAttr attributes = step.getArgAttrDict(index);
@@ -101,6 +118,8 @@ LogicalResult StepVerifier::verifyArguments() {
     bool persists = role == "parameter" || role == "optimizer_state" || role == "state";
     if (persists && !attributes.getAs<nn::InitializerAttr>("nn.init"))
       return step.emitOpError("argument ") << index << ", " << describe(*key) << ", needs an nn.init";
+    if (failed(verifyDeclaredShape(index, type, *key, attributes)))
+      return failure();
     if (role == "optimizer_state" && !arguments.count({"parameter", "", std::get<2>(*key)}))
       return step.emitOpError("argument ")
              << index << ", " << describe(*key) << ", comes without that parameter";

@@ -56,6 +56,23 @@ absl::Status CheckShape(const Program& program, uint32_t index, const Buffer& bu
   return absl::OkStatus();
 }
 
+// The shape in the model and in checkpoints is one of the whole value's elements.
+absl::Status CheckDeclaredShape(const Program& program, uint32_t index, const Buffer& buffer) {
+  if (Size(buffer.declared_shape()) == 0) return absl::OkStatus();
+  if (buffer.kind() != BufferKind::kParameter && buffer.kind() != BufferKind::kOptimizerState) {
+    return BufferError(program, index, "has a declared shape, but is no parameter and no optimizer state");
+  }
+  const auto* global = Size(buffer.global_shape()) == 0 ? buffer.shape() : buffer.global_shape();
+  int64_t declared_elements, elements;
+  if (!CountElements(Span(buffer.declared_shape()), &declared_elements) ||
+      !CountElements(Span(global), &elements) || declared_elements != elements) {
+    return BufferError(program, index,
+                       absl::StrCat("has the declared shape ", List(Span(buffer.declared_shape())),
+                                    ", which has other elements than ", List(Span(global))));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckContents(const Program& program, uint32_t index, const Buffer& buffer) {
   uint64_t constant = Size(buffer.constant());
   if (buffer.kind() == BufferKind::kConstant && constant != buffer.bytes()) {
@@ -204,7 +221,7 @@ absl::Status BufferError(const Program& program, uint32_t index, absl::string_vi
 absl::Status CheckBuffers(const Program& program) {
   for (uint32_t i = 0; i < Size(program.buffers()); ++i) {
     const Buffer& buffer = *program.buffers()->Get(i);
-    for (auto* rule : {CheckShape, CheckContents, CheckPlace}) {
+    for (auto* rule : {CheckShape, CheckDeclaredShape, CheckContents, CheckPlace}) {
       absl::Status status = rule(program, i, buffer);
       if (!status.ok()) return status;
     }

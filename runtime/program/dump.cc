@@ -28,6 +28,9 @@ std::string BufferLine(const Buffer& buffer, uint32_t index) {
   if (Size(buffer.global_shape()) != 0 && Span(buffer.global_shape()) != Span(buffer.shape())) {
     absl::StrAppend(&line, " of ", List(Span(buffer.global_shape())), " at ", List(Span(buffer.start())));
   }
+  if (Size(buffer.declared_shape()) != 0) {
+    absl::StrAppend(&line, " declared ", List(Span(buffer.declared_shape())));
+  }
   if (buffer.first_use() >= 0 || buffer.last_use() >= 0) {
     absl::StrAppend(&line, " live ", buffer.first_use(), "..", buffer.last_use());
   }

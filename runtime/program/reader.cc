@@ -29,7 +29,8 @@ bool Aligned(const flatbuffers::Vector<T>* vector) {
 }
 
 absl::Status CheckBuffer(const Buffer& buffer, absl::string_view where) {
-  if (!Aligned(buffer.shape()) || !Aligned(buffer.global_shape()) || !Aligned(buffer.start())) {
+  if (!Aligned(buffer.shape()) || !Aligned(buffer.global_shape()) || !Aligned(buffer.start()) ||
+      !Aligned(buffer.declared_shape())) {
     return Malformed(absl::StrCat(where, " has a misaligned shape"));
   }
   if (!Known(buffer.kind(), BufferKind::MAX) || !Known(buffer.segment(), Segment::MAX) ||

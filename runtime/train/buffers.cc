@@ -62,6 +62,11 @@ Shape GlobalShape(const program::Buffer& buffer) {
   return global.empty() ? LocalShape(buffer) : global;
 }
 
+Shape DeclaredShape(const program::Buffer& buffer) {
+  const Shape declared = ToShape(buffer.declared_shape());
+  return declared.empty() ? GlobalShape(buffer) : declared;
+}
+
 Shape LocalStart(const program::Buffer& buffer) {
   const Shape start = ToShape(buffer.start());
   return start.empty() ? Shape(LocalShape(buffer).size(), 0) : start;

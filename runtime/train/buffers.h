@@ -31,6 +31,8 @@ std::string NameOf(const program::Buffer& buffer);
 Shape LocalShape(const program::Buffer& buffer);
 // The whole value; the local shape where the program states none.
 Shape GlobalShape(const program::Buffer& buffer);
+// The whole value's shape in the model and in checkpoints: the same elements in the same order as GlobalShape().
+Shape DeclaredShape(const program::Buffer& buffer);
 // Where the local part begins in the whole; zeros where the program states nothing.
 Shape LocalStart(const program::Buffer& buffer);
 

@@ -100,6 +100,8 @@ private:
         buffer->start.assign(rank, 0);
       }
     }
+    if (op.getDeclaredShape())
+      buffer->declared_shape.assign(op.getDeclaredShape()->begin(), op.getDeclaredShape()->end());
     if (failed(writeContents(op, *buffer)))
       return failure();
     buffer->reduction =
@@ -123,7 +125,8 @@ private:
     auto init = dyn_cast_or_null<nn::InitializerAttr>(op.getInitAttr());
     if (!init)
       return op.emitOpError("persists over steps and has no initializer (init)");
-    ArrayRef<int64_t> shape = op.getGlobalShape() ? *op.getGlobalShape() : op.getType().getShape();
+    ArrayRef<int64_t> shape = op.getDeclaredShape() ? *op.getDeclaredShape()
+                              : op.getGlobalShape() ? *op.getGlobalShape() : op.getType().getShape();
     FailureOr<nn::Distribution> distribution = init.resolve(shape, [&] { return op.emitOpError(); });
     if (failed(distribution))
       return failure();

@@ -68,7 +68,8 @@ def NN_StepOp : NN_FunctionOp<"step"> {
     What autodiff makes of a model. Each argument says in the attribute `nn.role` what it is: "parameter",
     "optimizer_state" (with `nn.slot`), "state", "input", "learning_rate", "step", "seed"; each result: "loss",
     "metric", "output", "gradient", "parameter", "optimizer_state" or "state". `nn.name` is the parameter's, input's or
-    result's name; parameters, optimizer state and state also carry `nn.init` (an initializer). A result "parameter",
+    result's name; parameters, optimizer state and state also carry `nn.init` (an initializer), and the first two
+    `nn.declared_shape` if the model states another shape (see `nn.param`). A result "parameter",
     "optimizer_state" or "state" is the new value of the argument of the same role, slot and name, and takes its buffer.
     `kind` is "train", "gradient", "evaluate" or "infer".
 
@@ -153,15 +154,15 @@ def NN_InitializerAttr : AttrDef<NN_Dialect, "Initializer"> {
   }];
 }
 
-class NN_VariableOp<string mnemonic> : NN_Op<mnemonic, [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let arguments = (ins StrAttr:$name, NN_InitializerAttr:$init, OptionalAttr<StrArrayAttr>:$dims);
+class NN_VariableOp<string mnemonic, dag more = (ins)> : NN_Op<mnemonic, [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let arguments = !con((ins StrAttr:$name, NN_InitializerAttr:$init, OptionalAttr<StrArrayAttr>:$dims), more);
   let results = (outs NN_Tensor:$result);
   // nn.param "fc1.weight" init(kaiming) dims("in", "hidden") : tensor<784x512xf32>
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 
-def NN_ParamOp : NN_VariableOp<"param"> {
+def NN_ParamOp : NN_VariableOp<"param", (ins OptionalAttr<DenseI64ArrayAttr>:$declared_shape)> {
   let summary = "A trained parameter";
   let description = [{
     ```mlir
@@ -169,6 +170,19 @@ def NN_ParamOp : NN_VariableOp<"param"> {
     ```
     Names are unique in a model. To share a parameter, use its value twice. `no_decay` (unit attribute) exempts it from
     weight decay; parameters of rank one are exempt by default.
+
+    `declared_shape` is the shape that the model states where a pass has given the parameter another one of the same
+    elements in row-major order (`separate-projections`). Initial values, weight decay and checkpoints follow it.
+
+    ```mlir
+    %w = nn.param "qkv.weight" init(xavier) {declared_shape = array<i64: 128, 384>} : tensor<128x3x128xf32>
+    ```
+  }];
+  let extraClassDeclaration = [{
+    /// The shape that the model states.
+    ::llvm::ArrayRef<int64_t> getModelShape() {
+      return getDeclaredShape() ? *getDeclaredShape() : getResult().getType().getShape();
+    }
   }];
 }
 

@@ -200,6 +200,10 @@ template <typename VariableOp> static void printVariable(VariableOp op, OpAsmPri
   p << " : " << op.getType();
 }
 
+/// The shape that the model states, which decides about initial values.
+static ArrayRef<int64_t> modelShape(ParamOp op) { return op.getModelShape(); }
+static ArrayRef<int64_t> modelShape(StateOp op) { return op.getResult().getType().getShape(); }
+
 template <typename VariableOp> static LogicalResult verifyVariable(VariableOp op) {
   RankedTensorType type = op.getResult().getType();
   if (op.getName().empty())
@@ -219,7 +223,7 @@ template <typename VariableOp> static LogicalResult verifyVariable(VariableOp op
                                 << " dimensions: expected " << type.getRank() << ", as many as " << type
                                 << " has";
   return success(succeeded(
-      op.getInit().resolve(type.getShape(), [&] { return op.emitOpError("\"") << op.getName() << "\": "; })));
+      op.getInit().resolve(modelShape(op), [&] { return op.emitOpError("\"") << op.getName() << "\": "; })));
 }
 
 ParseResult ParamOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -240,6 +244,12 @@ LogicalResult ParamOp::verify() {
            << getName() << "\" has element type " << getResult().getType().getElementType()
            << ": expected a floating-point type, since parameters are trained (nn.state holds "
            << "other values)";
+  RankedTensorType type = getResult().getType();
+  if (getDeclaredShape() && type.hasStaticShape() &&
+      (llvm::any_of(*getDeclaredShape(), [](int64_t size) { return size < 1; }) ||
+       staticElementCount(*getDeclaredShape()) != staticElementCount(type.getShape())))
+    return emitOpError("\"") << getName() << "\" has the declared shape " << shapeText(*getDeclaredShape())
+                            << ": expected one of as many elements as " << type << " has";
   return verifyVariable(*this);
 }
 

@@ -27,8 +27,8 @@ InitializerAttr pdc::nn::getInitializer(MLIRContext *context, const Distribution
   return get("truncated_normal", {distribution.a, distribution.b});
 }
 
-InitializerAttr pdc::nn::resolveInitializer(InitializerAttr init, RankedTensorType type) {
-  FailureOr<Distribution> distribution = init.resolve(type.getShape(), {});
+InitializerAttr pdc::nn::resolveInitializer(InitializerAttr init, ArrayRef<int64_t> shape) {
+  FailureOr<Distribution> distribution = init.resolve(shape, {});
   assert(succeeded(distribution) && "verifiers of nn.param and nn.state refuse initializers without fans");
   return getInitializer(init.getContext(), *distribution);
 }

@@ -10,9 +10,9 @@ namespace pdc::nn {
 /// `uniform(low, high)` or `truncated_normal(mean, std)`.
 InitializerAttr getInitializer(mlir::MLIRContext *context, const Distribution &distribution);
 
-/// The same initial values for a variable of this type, in one of the forms of `getInitializer`: what is left
+/// The same initial values for a variable of this shape in the model, in one of the forms of `getInitializer`: what is left
 /// to know is only the distribution. `init` is a verified initializer of an nn.param or nn.state.
-InitializerAttr resolveInitializer(InitializerAttr init, mlir::RankedTensorType type);
+InitializerAttr resolveInitializer(InitializerAttr init, llvm::ArrayRef<int64_t> shape);
 
 } // namespace pdc::nn
 

@@ -150,6 +150,12 @@ LogicalResult BufferOp::verify() {
   if (getGlobalShape() && static_cast<int64_t>(getGlobalShape()->size()) != type.getRank())
     return emitOpError() << "has a global shape of " << getGlobalShape()->size() << " dimensions for "
                          << type;
+  if (getDeclaredShape() && getKind() != BufferKind::Parameter && getKind() != BufferKind::OptimizerState)
+    return emitOpError("has a declared shape, but is no parameter and no optimizer state");
+  if (getDeclaredShape() && ShapedType::getNumElements(*getDeclaredShape()) !=
+                                ShapedType::getNumElements(getGlobalShape() ? *getGlobalShape() : type.getShape()))
+    return emitOpError() << "has the declared shape [" << *getDeclaredShape() << "], which has other elements than ["
+                         << (getGlobalShape() ? *getGlobalShape() : type.getShape()) << "]";
   if (auto program = dyn_cast<ProgramOp>((*this)->getParentOp())) {
     int64_t ranks = program.getRanks().size();
     if (getStarts() && static_cast<int64_t>(getStarts()->size()) != ranks * type.getRank())

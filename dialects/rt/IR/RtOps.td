@@ -84,7 +84,8 @@ def Rt_BufferOp : Rt_Op<"buffer"> {
     ```
     `offset` (bytes), `first_use` and `last_use` (instruction indices, -1: always) are set by `memory`. `starts` says
     where each of the program's ranks' parts begins in `global_shape`: ranks x dimensions. `value` is the contents of a
-    constant, `rank_values` one i64 per rank instead. `sharded`: ranks hold different parts of an output. `gradient`:
+    constant, `rank_values` one i64 per rank instead. `declared_shape`: the shape in the model and in checkpoints, where
+    it is another one of the same elements than `global_shape`. `sharded`: ranks hold different parts of an output. `gradient`:
     the output is the gradient of the parameter of its name.
   }];
   let arguments = (ins Rt_BufferKindAttr:$kind, Rt_SegmentAttr:$segment, StrAttr:$name,
@@ -92,7 +93,8 @@ def Rt_BufferOp : Rt_Op<"buffer"> {
                        OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<DenseI64ArrayAttr>:$starts,
                        OptionalAttr<ElementsAttr>:$value, OptionalAttr<DenseI64ArrayAttr>:$rank_values,
                        UnitAttr:$sharded, UnitAttr:$gradient, OptionalAttr<I64Attr>:$offset,
-                       OptionalAttr<I64Attr>:$first_use, OptionalAttr<I64Attr>:$last_use);
+                       OptionalAttr<I64Attr>:$first_use, OptionalAttr<I64Attr>:$last_use,
+                       OptionalAttr<DenseI64ArrayAttr>:$declared_shape);
   let results = (outs Rt_Memory:$result);
   let assemblyFormat = "$kind $segment $name attr-dict `:` type($result)";
   let hasVerifier = 1;

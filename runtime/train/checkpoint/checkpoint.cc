@@ -167,7 +167,7 @@ absl::Status Place(const SafetensorsFile::Tensor& tensor, const exec::BufferView
 }
 
 bool SameTensor(const TensorInfo& info, const program::Buffer& buffer) {
-  return info.type == buffer.element_type() && info.shape == GlobalShape(buffer);
+  return info.type == buffer.element_type() && info.shape == DeclaredShape(buffer);
 }
 
 absl::Status LoadExactly(const SafetensorsFile& file, const std::map<std::string, exec::BufferView>& buffers,
@@ -183,7 +183,7 @@ absl::Status LoadExactly(const SafetensorsFile& file, const std::map<std::string
       return absl::InvalidArgumentError(
           absl::StrCat("'", file.path(), "': tensor '", name, "' is ", ShapeText(tensor->info.shape), " ",
                        ElementTypeName(tensor->info.type), ", the model needs ",
-                       ShapeText(GlobalShape(buffer)), " ", ElementTypeName(buffer.element_type())));
+                       ShapeText(DeclaredShape(buffer)), " ", ElementTypeName(buffer.element_type())));
     }
     PDC_RETURN_IF_ERROR(Place(*tensor, view));
   }
@@ -228,10 +228,10 @@ absl::Status PlaceConverted(const SafetensorsFile& file, const SafetensorsFile::
                             const exec::BufferView& view) {
   const program::Buffer& buffer = *view.description;
   const program::ElementType from = tensor.info.type, to = buffer.element_type();
-  if (tensor.info.shape != GlobalShape(buffer)) {
+  if (tensor.info.shape != DeclaredShape(buffer)) {
     return absl::InvalidArgumentError(absl::StrCat("'", file.path(), "': tensor '", tensor.info.name,
                                                    "' has shape ", ShapeText(tensor.info.shape),
-                                                   ", the model needs ", ShapeText(GlobalShape(buffer))));
+                                                   ", the model needs ", ShapeText(DeclaredShape(buffer))));
   }
   if (from == to) return Place(tensor, view);
   if (!IsFloat(from) || !IsFloat(to) || to == program::ElementType::kF16) {

@@ -11,20 +11,27 @@
 namespace pdc::train {
 namespace {
 
+// "[128, 384] f32", and "as [128, 3, 128]" where parts are parts of another shape.
+std::string TypeText(const TensorInfo& info, const Shape& shape) {
+  std::string text = absl::StrCat(ShapeText(info.shape), " ", ElementTypeName(info.type));
+  if (shape != info.shape) absl::StrAppend(&text, " as ", ShapeText(shape));
+  return text;
+}
+
 absl::Status AddPart(int rank, const program::Buffer& buffer, std::map<std::string, PartedValue>& values) {
   const std::string name = PersistentName(buffer);
   Part part{rank, LocalStart(buffer), LocalShape(buffer)};
-  TensorInfo info{name, buffer.element_type(), GlobalShape(buffer)};
-  const auto [entry, is_new] = values.try_emplace(name, PartedValue{info, {}});
+  TensorInfo info{name, buffer.element_type(), DeclaredShape(buffer)};
+  const Shape shape = GlobalShape(buffer);
+  const auto [entry, is_new] = values.try_emplace(name, PartedValue{info, shape, {}});
   PartedValue& value = entry->second;
-  if (!is_new && (value.info.type != info.type || value.info.shape != info.shape)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", name, "' is ", ShapeText(info.shape), " ", ElementTypeName(info.type), " on rank ",
-                     rank, " and ", ShapeText(value.info.shape), " ", ElementTypeName(value.info.type),
-                     " on rank ", value.parts[0].rank));
+  if (!is_new && (value.info.type != info.type || value.info.shape != info.shape || value.shape != shape)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", name, "' is ", TypeText(info, shape), " on rank ", rank, " and ",
+        TypeText(value.info, value.shape), " on rank ", value.parts[0].rank));
   }
   PDC_RETURN_IF_ERROR(
-      Annotate(ForEachContiguousRun(info.shape, part.start, part.shape, [](int64_t, int64_t, int64_t) {}),
+      Annotate(ForEachContiguousRun(shape, part.start, part.shape, [](int64_t, int64_t, int64_t) {}),
                absl::StrCat("'", name, "' on rank ", rank)));
   const bool held = std::any_of(value.parts.begin(), value.parts.end(), [&](const Part& other) {
     return other.start == part.start && other.shape == part.shape;
@@ -47,7 +54,7 @@ absl::Status CheckCover(const PartedValue& value) {
     covered += ElementCount(value.parts[i].shape);
     for (size_t j = 0; j < i; ++j) overlap |= Overlap(value.parts[i], value.parts[j]);
   }
-  if (!overlap && covered == ElementCount(value.info.shape)) return absl::OkStatus();
+  if (!overlap && covered == ElementCount(value.shape)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the ranks' parts of '", value.info.name, "' hold ", covered,
                                                  " elements", overlap ? " and overlap" : "",
                                                  "; the value has ", ElementCount(value.info.shape)));
@@ -105,7 +112,7 @@ absl::Status GatherToRankZero(comm::Communicator& communicator, comm::Clock::tim
       source = received.data();
     }
     PDC_RETURN_IF_ERROR(ForEachContiguousRun(
-        value.info.shape, part.start, part.shape, [&](int64_t to, int64_t from, int64_t count) {
+        value.shape, part.start, part.shape, [&](int64_t to, int64_t from, int64_t count) {
           std::memcpy(whole.data() + to * element_bytes, source + from * element_bytes,
                       count * element_bytes);
         }));

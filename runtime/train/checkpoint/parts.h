@@ -25,7 +25,8 @@ struct Part {
 
 // A value and parts that cover it, each held by the lowest of the ranks that have it.
 struct PartedValue {
-  TensorInfo info;
+  TensorInfo info;  // as checkpoints and the model have it
+  Shape shape;      // that parts are parts of: as many elements as info.shape, in the same order
   std::vector<Part> parts;
 };
 

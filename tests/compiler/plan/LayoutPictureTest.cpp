@@ -68,6 +68,15 @@ TEST(LayoutPicture, PartialValuesAreSaidToBeTerms) {
             std::string::npos);
 }
 
+TEST(LayoutPicture, SaysWhichShapeTheModelDeclares) {
+  auto plan = report(R"({"mesh": [{"axis": "tensor", "size": 2}], "layouts": [
+    {"value": "qkv.weight", "shape": [8, 3, 4], "declared_shape": [8, 12], "dims": ["model", "", "qkv"],
+     "axes": [[], [], ["tensor"]], "blocks": [1, 1, 1], "partial": []}]})");
+  EXPECT_EQ(draw(plan, "qkv.weight").find("qkv.weight: model 8 x 3 x qkv 4 (declared 8 x 12), qkv split over tensor (2 parts)\n"),
+            0u)
+      << draw(plan, "qkv.weight");
+}
+
 TEST(LayoutPicture, OfThreeSplitDimensionsTheFirstIsAPictureEach) {
   auto plan = report(
       R"({"mesh": [{"axis": "x", "size": 2}, {"axis": "y", "size": 2}, {"axis": "z", "size": 2}], "layouts": [

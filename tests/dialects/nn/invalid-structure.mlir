@@ -194,6 +194,26 @@ nn.model @m(%x: tensor<?x4xf32>) -> tensor<f32> {
 
 // -----
 
+// A declared shape of other elements.
+nn.model @m(%x: tensor<?x4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'nn.param' op "w" has the declared shape [4x5]: expected one of as many elements as 'tensor<4x2x2xf32>' has}}
+  %w = nn.param "w" init(zeros) {declared_shape = array<i64: 4, 5>} : tensor<4x2x2xf32>
+  %loss = nn.reduce_sum %x {axes = array<i64: 0, 1>} : (tensor<?x4xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+
+// -----
+
+// A declared shape that has no fans.
+nn.model @m(%x: tensor<?x4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'nn.param' op "w": initializer 'xavier' needs fans, which follow from the shapes [in, out] or [out, in, height, width]; found shape [16]}}
+  %w = nn.param "w" init(xavier) {declared_shape = array<i64: 16>} : tensor<4x4xf32>
+  %loss = nn.reduce_sum %x {axes = array<i64: 0, 1>} : (tensor<?x4xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+
+// -----
+
 // Parameter of integer type.
 nn.block @b(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
   // expected-error @+1 {{'nn.param' op "w" has element type 'i32': expected a floating-point type, since parameters are trained}}

@@ -13,6 +13,8 @@ nn.model @classifier(%x: tensor<?x4xf32> {nn.dims = ["batch", "in"]}, %label: te
   %a = nn.param "a" init(zeros) : tensor<4xf32>
   // CHECK: nn.param "b" init(ones) {no_decay} : tensor<2x4xf32>
   %b = nn.param "b" init(ones) {no_decay} : tensor<2x4xf32>
+  // CHECK: nn.param "separate" init(xavier) dims("in", "", "out") {declared_shape = array<i64: 4, 6>} : tensor<4x3x2xf32>
+  %separate = nn.param "separate" init(xavier) dims("in", "", "out") {declared_shape = array<i64: 4, 6>} : tensor<4x3x2xf32>
   // CHECK: nn.param "c" init(normal(2.000000e-02)) : tensor<4xf32>
   %c = nn.param "c" init(normal(0.02)) : tensor<4xf32>
   // CHECK: nn.param "d" init(normal(1.000000e+00, 5.000000e-01)) : tensor<4xf32>

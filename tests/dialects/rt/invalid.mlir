@@ -45,6 +45,22 @@ rt.program @p "train" ranks [0] batch 4 local 4 starts [0] {
 
 // -----
 
+// a declared shape of other elements than all ranks have together
+rt.program @p "train" ranks [0] batch 4 local 4 starts [0] {
+  // expected-error @below {{has the declared shape [4, 5], which has other elements than [4, 3, 2]}}
+  %w = rt.buffer parameter private "w" {declared_shape = array<i64: 4, 5>, global_shape = array<i64: 4, 3, 2>} : memref<4x3x1xf32>
+}
+
+// -----
+
+// a declared shape of what no checkpoint has
+rt.program @p "train" ranks [0] batch 4 local 4 starts [0] {
+  // expected-error @below {{has a declared shape, but is no parameter and no optimizer state}}
+  %x = rt.buffer activation private "x" {declared_shape = array<i64: 8>} : memref<4x2xf32>
+}
+
+// -----
+
 // a constant without contents
 rt.program @p "train" ranks [0] batch 4 local 4 starts [0] {
   // expected-error @below {{a constant, and nothing else, has a value}}

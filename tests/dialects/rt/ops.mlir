@@ -4,6 +4,8 @@
 rt.program @train "train" ranks [0, 1] batch 4 local 2 starts [0, 2] {
   // CHECK: rt.buffer input private "x" {global_shape = array<i64: 4, 8>, starts = array<i64: 0, 0, 2, 0>} : memref<2x8xf32>
   %x = rt.buffer input private "x" {global_shape = array<i64: 4, 8>, starts = array<i64: 0, 0, 2, 0>} : memref<2x8xf32>
+  // CHECK: rt.buffer parameter private "w" {declared_shape = array<i64: 4, 6>, global_shape = array<i64: 4, 3, 2>, starts = array<i64: 0, 0, 0, 0, 0, 1>} : memref<4x3x1xf32>
+  %w = rt.buffer parameter private "w" {declared_shape = array<i64: 4, 6>, global_shape = array<i64: 4, 3, 2>, starts = array<i64: 0, 0, 0, 0, 0, 1>} : memref<4x3x1xf32>
   %g = rt.buffer gradient shared "bucket 0" : memref<16xf32>
   // CHECK: rt.view %{{.*}} : memref<16xf32> to memref<2x4xf32, strided<[4, 1], offset: 8>>
   %v = rt.view %g : memref<16xf32> to memref<2x4xf32, strided<[4, 1], offset: 8>>

@@ -31,6 +31,14 @@ nn.step "evaluate" @init(%w: tensor<f32> {nn.role = "parameter"}) -> (loss: tens
 
 // -----
 
+// expected-error @+1 {{argument 0, parameter 'w', has the nn.declared_shape array<i64: 5>: expected, of parameters and optimizer state only, array<i64: ...> with as many elements as 'tensor<2x3xf32>' has}}
+nn.step "evaluate" @declared(%w: tensor<2x3xf32> {nn.role = "parameter", nn.init = #nn.init<zeros>, nn.declared_shape = array<i64: 5>}) -> (loss: tensor<f32> {nn.role = "loss"}) {
+  %0 = nn.constant dense<0.0> : tensor<f32>
+  nn.return %0 : tensor<f32>
+}
+
+// -----
+
 // expected-error @+1 {{argument 0, optimizer_state "m" of 'w', comes without that parameter}}
 nn.step "train" @slot(%w: tensor<f32> {nn.role = "optimizer_state", nn.slot = "m", nn.init = #nn.init<zeros>}) -> (loss: tensor<f32> {nn.role = "loss"}) {
   nn.return %w : tensor<f32>

@@ -76,6 +76,29 @@ TEST(Checker, RefusesAPartThatLiesOutsideOfTheWhole) {
   });
 }
 
+TEST(Checker, RefusesADeclaredShapeOfOtherElements) {
+  ExpectError("buffer 0 (parameter w): has the declared shape [3,3], which has other elements than [4,2]",
+              [](ProgramT& program) { program.buffers[kW]->declared_shape = {3, 3}; });
+  ExpectError("has the declared shape [8], which has other elements than [6,2]", [](ProgramT& program) {
+    program.buffers[kW]->global_shape = {6, 2};
+    program.buffers[kW]->start = {2, 0};
+    program.buffers[kW]->declared_shape = {8};
+  });
+  ExpectError("has the declared shape [-2,-4]",
+              [](ProgramT& program) { program.buffers[kW]->declared_shape = {-2, -4}; });
+}
+
+TEST(Checker, RefusesADeclaredShapeOfWhatNoCheckpointHas) {
+  ExpectError("buffer 2 (activation y): has a declared shape, but is no parameter and no optimizer state",
+              [](ProgramT& program) { program.buffers[kY]->declared_shape = {6}; });
+}
+
+TEST(Checker, AcceptsAParameterThatTheModelDeclaresWithAnotherShape) {
+  ExecutableT executable = MakeExecutable({LinearGradient(1)}, 1);
+  executable.programs[0]->buffers[kW]->declared_shape = {8};
+  EXPECT_TRUE(Check(executable).ok()) << Check(executable);
+}
+
 TEST(Checker, RefusesAParameterWithoutInitializer) {
   ExpectError("has no initializer", [](ProgramT& program) { program.buffers[kW]->initializer.reset(); });
 }

@@ -219,7 +219,7 @@ TEST(Checkpoint, ThatDoesNotFitOnTheDiskLeavesTheLastGoodOne) {
 
 // A model of one parameter; rank r of `ranks` holds the r-th part of its last dimension.
 std::string OneParameterImage(const std::string& name, std::vector<int64_t> shape, ElementType type,
-                              int ranks = 1) {
+                              int ranks = 1, std::vector<int64_t> declared = {}) {
   program::ExecutableT executable;
   executable.ranks = ranks;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -228,6 +228,7 @@ std::string OneParameterImage(const std::string& name, std::vector<int64_t> shap
     program::BufferT buffer = MakeBuffer(BufferKind::kParameter, name, type, shape);
     buffer.shape.back() /= ranks;
     buffer.start.back() = rank * buffer.shape.back();
+    buffer.declared_shape = declared;
     std::vector<program::BufferT> buffers;
     buffers.push_back(std::move(buffer));
     AddBuffers(*program, std::move(buffers));
@@ -300,6 +301,38 @@ TEST(Checkpoint, OfASplitParameterIsWholeInTheFileAndSplitAgainWhenLoaded) {
   std::memcpy(whole.data(), file->Find("columns")->data, 48);
   std::iota(expected.begin(), expected.end(), 0.0f);
   EXPECT_EQ(whole, expected);
+}
+
+// Two ranks have the columns of each of three parts: in the file is what the model declares, whose columns are those of
+// all parts, and a job of one rank that knows no parts reads it.
+TEST(Checkpoint, HasTheDeclaredShapeOfAParameterThatIsSplitInAnotherOne) {
+  const CheckpointFolder folder(TestFolder(), 2);
+  const std::vector<int64_t> declared = {2, 12};
+  MailHub hub;
+  OnRanks(2, [&](int rank) {
+    MailCommunicator communicator(hub, rank, 2);
+    FakeSession session(OneParameterImage("qkv", {2, 3, 4}, ElementType::kF32, 2, declared), communicator,
+                        RunTokenModel);
+    float* data = session.data<float>(Mode::kTrain, BufferKind::kParameter, "qkv");
+    for (int i = 0; i < 12; ++i) data[i] = 4 * (i / 2) + 2 * rank + i % 2;
+    const absl::Status status = folder.Save(session, Mode::kTrain, {.step = 1});
+    EXPECT_TRUE(status.ok()) << status;
+    ASSERT_TRUE(communicator.Barrier(session.deadline()).ok());
+    std::fill(data, data + 12, -1.0f);
+    EXPECT_TRUE(LoadCheckpoint(*folder.Find(1), LoadPart::kModel, session, Mode::kTrain).ok());
+    for (int i = 0; i < 12; ++i) EXPECT_EQ(data[i], 4 * (i / 2) + 2 * rank + i % 2);
+  });
+  auto file = SafetensorsFile::Open(*folder.Find(1) + "/model.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(file->Find("qkv")->info.shape, declared);
+  OneRank one(OneParameterImage("qkv", {2, 12}, ElementType::kF32));
+  ASSERT_TRUE(LoadCheckpoint(*folder.Find(1), LoadPart::kModel, one.session, Mode::kTrain).ok());
+  const float* whole = one.session.data<float>(Mode::kTrain, BufferKind::kParameter, "qkv");
+  for (int i = 0; i < 24; ++i) EXPECT_EQ(whole[i], i);
+  // Another declaration is another model, whatever the parts.
+  OneRank other(OneParameterImage("qkv", {2, 12}, ElementType::kF32, 1, {2, 3, 4}));
+  EXPECT_THAT(Message(LoadCheckpoint(*folder.Find(1), LoadPart::kModel, other.session, Mode::kTrain)),
+              HasSubstr("tensor 'qkv' is [2, 12] f32, the model needs [2, 3, 4] f32"));
 }
 
 }  // namespace
