@@ -17,6 +17,7 @@
 #include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
 #include "passes/recompute/RecomputePass.h"
+#include "passes/separate_projections/SeparateProjectionsPass.h"
 #include "passes/specialize/SpecializePass.h"
 #include "passes/verify/VerifyPasses.h"
 #include "passes/verify_parallel/VerifyParallelPasses.h"
@@ -34,6 +35,7 @@ void pdc::registerAllPasses() {
   passes::registerPlanDataParallelPasses();
   passes::registerPrecisionPasses();
   passes::registerRecomputePasses();
+  passes::registerSeparateProjectionsPasses();
   passes::registerSpecializePasses();
   passes::registerVerifyPasses();
   passes::registerVerifyParallelPasses();

@@ -35,6 +35,7 @@
 #include "passes/plan_data_parallel/PlanDataParallelPass.h"
 #include "passes/precision/PrecisionPass.h"
 #include "passes/recompute/RecomputePass.h"
+#include "passes/separate_projections/SeparateProjectionsPass.h"
 #include "passes/specialize/SpecializePass.h"
 #include "passes/verify/VerifyPasses.h"
 #include "passes/verify_parallel/VerifyParallelPasses.h"
@@ -71,6 +72,9 @@ void addSpecialized(PassManager &passes, const CompileOptions &options, Outcome 
     specialize.batch = *options.batch;
   passes.addPass(passes::createSpecializePass(specialize));
   passes.addPass(passes::createVerifySpecializedPass());
+  // Of what blocks became, since it changes parameters; before precision puts casts between them and their products, and
+  // before autodiff, so that gradients and optimizer state have the same dimensions.
+  passes.addPass(passes::createSeparateProjectionsPass());
   // Before autodiff, so that gradients flow through the casts and arrive in the parameters' type.
   passes::PrecisionPassOptions precision;
   precision.type = options.precision == "bf16" ? passes::ComputeType::BF16 : passes::ComputeType::F32;

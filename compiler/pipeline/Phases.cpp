@@ -6,7 +6,7 @@ using namespace pdc::pipeline;
 
 const PhaseDescription pdc::pipeline::kPhases[8] = {
     {Phase::Model, "model", "the model as it was read"},
-    {Phase::Specialized, "specialized", "the batch bound, blocks expanded, compute types chosen"},
+    {Phase::Specialized, "specialized", "the batch bound, blocks expanded, merged projections in parts, compute types chosen"},
     {Phase::Step, "step", "training, evaluation and inference steps with gradients and updates"},
     {Phase::Plan, "plan", "a mesh, and a layout for every value"},
     {Phase::Partitioned, "partitioned", "local shapes and explicit collectives"},

@@ -269,7 +269,7 @@ std::map<std::string, Tensor> GradientStep::InitialParameters() {
 
 size_t GradientStep::RankOf(const std::string& parameter) {
   for (const exec::BufferView& view : impl_->parameters())
-    if (train::NameOf(*view.description) == parameter) return train::LocalShape(*view.description).size();
+    if (train::NameOf(*view.description) == parameter) return train::DeclaredShape(*view.description).size();
   return 0;
 }
 

@@ -135,5 +135,21 @@ TEST(Tensor, WithTheBatchSplitOnATwoByTwoMesh) {
     ExpectLossesOfOneRank(JobOf(model, 5), mesh, FollowingPlan(mesh, layout));
 }
 
+// Attention as Megatron splits it: of queries, keys and values of the merged projection a rank has the columns of its heads.
+DimAxes ByHeads(const ArgumentInfo& info) {
+  DimAxes dims = ColumnThenRow(info);
+  if (info.name.ends_with(".attn.qkv.weight")) dims.at(2) = {"tensor"};
+  if (info.name.ends_with(".attn.qkv.bias")) dims.at(1) = {"tensor"};
+  return dims;
+}
+
+// gpt_tiny has four heads of 32 columns; three ranks would have parts of heads.
+TEST(Tensor, AMergedProjectionSplitByHeadsGivesTheLossesOfOneRank) {
+  for (int64_t ranks : {2, 3, 4}) {
+    MeshShape mesh{{"tensor"}, {ranks}};
+    ExpectLossesOfOneRank(JobOf("gpt_tiny", 5), mesh, FollowingPlan(mesh, ByHeads));
+  }
+}
+
 }  // namespace
 }  // namespace pdc::numerics

@@ -84,7 +84,8 @@ LogicalResult LayoutRules::check(nn::StepOp step, ArrayRef<MeshShape> meshes) co
     if (!names)
       continue;
     for (StringRef name : names.getAsValueRange<StringAttr>()) {
-      known.insert(name);
+      if (!name.empty())
+        known.insert(name);
       for (const LayoutRule &rule : rules) {
         if (rule.dimension != name)
           continue;
