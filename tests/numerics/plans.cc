@@ -286,6 +286,13 @@ class RandomPlanner final : public Planner {
     return std::nullopt;
   }
 
+  // An axis that splits a value cannot leave it partial as well.
+  static bool SplitsOver(LayoutAttr layout, mlir::ArrayAttr axes) {
+    return llvm::any_of(layout.getDims(), [&](mlir::Attribute dim) {
+      return llvm::any_of(mlir::cast<mlir::ArrayAttr>(dim), [&](mlir::Attribute axis) { return llvm::is_contained(axes, axis); });
+    });
+  }
+
   OpLayouts SplitAtRandom(nn::ShardableOpInterface op, bool keep_partial) {
     nn::ShardingRule rule = op.getShardingRule();
     std::vector<std::vector<std::string>> axes(rule.factors.size());
@@ -301,7 +308,8 @@ class RandomPlanner final : public Planner {
     for (auto [i, dims] : llvm::enumerate(rule.operands)) {
       known.operands[i] = LayoutOf(rule, dims, axes);
       LayoutAttr has = dist::getLayout(op->getOperand(i));
-      if (keep_partial && !has.getSum().empty()) known.operands[i] = known.operands[i].withPartial(false, has.getSum());
+      if (keep_partial && !SplitsOver(known.operands[i], has.getSum()))
+        known.operands[i] = known.operands[i].withPartial(false, has.getSum());
     }
     for (auto [i, dims] : llvm::enumerate(rule.results)) known.results[i] = LayoutOf(rule, dims, axes);
     return known;
