@@ -57,8 +57,9 @@ TEST_P(Recomputation, GivesTheNumbersOfAStepThatKeepsEverything) {
   keeps.recompute = {};
   const Result expected = RunJob(JobOf(keeps)), found = RunJob(JobOf(GetParam()));
   ExpectSame(expected, found, GetParam().precision);
-  // Before the first update nothing differs, though kernels of the backward pass are made of other ops.
-  EXPECT_EQ(found.losses.front(), expected.losses.front());
+  // Before the first update nothing differs, though kernels of the backward pass are made of other ops; in bf16 what is inside
+  // of a kernel is not rounded.
+  if (GetParam().precision == "f32") EXPECT_EQ(found.losses.front(), expected.losses.front());
   ASSERT_EQ(found.state.size(), expected.state.size());
   for (const auto& [name, state] : expected.state)
     EXPECT_LT(RelativeDifference(found.state.at(name), state), GetParam().precision == "f32" ? 1e-4 : 0.1) << name;
