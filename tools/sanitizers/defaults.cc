@@ -24,9 +24,13 @@ const char* __lsan_default_suppressions() {
 // Abseil's archives).
 const char* __asan_default_options() { return "detect_container_overflow=0:allow_user_poisoning=0"; }
 
-// Their locks and atomic operations are not seen.
+// Their locks and atomic operations are not seen. Open MPI's modules take their own locks in two orders while they start, unlock
+// some that the sanitizer has not seen locked while they end, and make those of requests anew on the stack.
 const char* __tsan_default_suppressions() {
-  return "called_from_lib:libmpi.so\n"
+  return "deadlock:mca_\n"
+         "mutex:mca_\n"
+         "race:mca_\n"
+         "called_from_lib:libmpi.so\n"
          "called_from_lib:libopen-pal.so\n"
          "called_from_lib:libgomp.so\n"
          "called_from_lib:libdnnl.so\n";
