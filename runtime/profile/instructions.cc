@@ -51,10 +51,14 @@ absl::StatusOr<device::Arenas> MakeArenas(const Program& program, device::Device
   return arenas;
 }
 
-// Rows of a table in an order that prefetching does not guess. Other buffers may have been where these lie.
-void WriteIds(const Program& program, const device::Arenas& arenas) {
+// Ids are rows of a table in an order that prefetching does not guess; step and learning rate are those of a first step, since
+// optimizers divide by what is 0 before it. Other buffers may have been where these lie.
+void WriteInputs(const Program& program, const device::Arenas& arenas) {
   for (uint32_t i = 0; i < program::Size(program.buffers()); ++i) {
     const program::Buffer& buffer = *program.buffers()->Get(i);
+    if (buffer.kind() == program::BufferKind::kScalarInput && buffer.element_type() == program::ElementType::kF32) {
+      *reinterpret_cast<float*>(exec::Address(arenas, buffer)) = program::Text(buffer.name()) == "step" ? 1.0f : 1e-3f;
+    }
     if (buffer.id_limit() <= 0 || buffer.element_type() != program::ElementType::kI32) continue;
     auto* ids = reinterpret_cast<int32_t*>(exec::Address(arenas, buffer));
     const auto count = static_cast<int64_t>(buffer.bytes() / sizeof(int32_t));
@@ -92,7 +96,7 @@ absl::Status RunRounds(const Program& program, const device::Arenas& arenas, dou
                        std::vector<Timed>& list) {
   double spent = 0;
   for (int round = -1; round < kMostRounds && (round < kFewestRounds || spent < budget_seconds); ++round) {
-    WriteIds(program, arenas);
+    WriteInputs(program, arenas);
     const double begin = Now();
     PDC_RETURN_IF_ERROR(RunRound(list, round >= 0));  // the first one warms up
     if (round >= 0) spent += Now() - begin;

@@ -46,6 +46,12 @@ class Profile(EndToEndTest):
         self.assertGreater(seconds, 20)
         self.assertEqual(seconds, round(seconds))
 
+    def test_routing_is_measured_with_gates_that_are_numbers(self):
+        executable = self.executable("moe_tiny", 1, 4)
+        result = run([PDC, "profile", "--quick", executable], self.folder)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertIn("expert_slots(", result.out)
+
     def test_files_that_are_no_executables_are_refused(self):
         self.refuse_pdc("profile", "missing", says="missing")
         self.refuse_pdc("profile", "--quick", PDC, says=[PDC, "no executable that pdc has written"])
