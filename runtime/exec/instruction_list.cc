@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status.h"
+#include "runtime/exec/memory.h"
 #include "runtime/program/view.h"
 
 namespace pdc::exec {
@@ -15,15 +16,10 @@ using program::Opcode;
 
 namespace {
 
-std::byte* BufferAddress(const program::Buffer& buffer, const device::Arenas& arenas) {
-  std::byte* base = buffer.segment() == program::Segment::kShared ? arenas.shared_base : arenas.private_base;
-  return base + buffer.offset();
-}
-
 std::byte* OperandAddress(const program::Program& program, const Instruction& instruction, uint32_t index,
                           const device::Arenas& arenas) {
   const program::Operand& operand = *instruction.operands()->Get(index);
-  return BufferAddress(*program.buffers()->Get(operand.buffer()), arenas) +
+  return Address(arenas, *program.buffers()->Get(operand.buffer())) +
          operand.offset_elements() * program::ElementBytes(operand.element_type());
 }
 
@@ -50,7 +46,7 @@ void InstructionList::FindInputs(const device::Arenas& arenas) {
   for (uint32_t i = 0; i < program::Size(program_.buffers()); ++i) {
     const program::Buffer& buffer = *program_.buffers()->Get(i);
     if (buffer.kind() != program::BufferKind::kInput) continue;
-    inputs_.push_back({buffer.first_use(), inputs_.size(), BufferAddress(buffer, arenas)});
+    inputs_.push_back({buffer.first_use(), inputs_.size(), Address(arenas, buffer)});
   }
   std::sort(inputs_.begin(), inputs_.end(), [](const Input& a, const Input& b) {
     return std::pair(a.first_use, a.number) < std::pair(b.first_use, b.number);
