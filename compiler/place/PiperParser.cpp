@@ -49,7 +49,7 @@ public:
   PiperGraph read() {
     graph.memoryBytes = readPositive(root, "maxMemoryPerDevice");
     graph.bytesPerSecond = readPositive(root, "bandwidth");
-    graph.devices = readCount(root, "maxDevices", 4096);
+    graph.devices = readCount(root, "maxDevices", 65536);
     // The published files have one name, their description the other.
     graph.samples = readCount(root, root.contains("mbsInBatch") ? "mbsInBatch" : "maxBatchSize", 1 << 24);
     const json &nodes = readArray(root, "the graph", "nodes");
