@@ -37,48 +37,24 @@ struct Choice {
   bool cpu = false;
 };
 
-class Solver {
-public:
-  Solver(const DnnParts &parts, const Downsets &sets, int accelerators, int cpus, double acceleratorBytes)
-      : parts(parts), sets(sets), accelerators(accelerators), cpus(cpus), memory(acceleratorBytes),
-        kinds((accelerators + 1) * (cpus + 1)) {
-    sumUp();
-  }
+/// What one device has, and how long that takes.
+struct DeviceLoad {
+  std::vector<int> parts;
+  bool cpu = false;
+  double seconds = 0, transferSeconds = 0;
+};
 
-  /// The smallest maximum load, if it is at most `limit`.
-  double solve(double limit);
-  std::vector<PlacedStage> stages(const DnnGraph &graph);
+/// What lies before each cut, whatever the devices.
+struct CutSums {
+  CutSums(const DnnParts &parts, const Downsets &sets);
 
-private:
-  void sumUp();
-  void findRanges();
-  double cpuCapacity() const;
-  double sentSeconds(int from, int to) const;
-  void extend(int from, int to);
-  bool leaveIdle(int cut);
-  PlacedStage stage(const DnnGraph &graph, int from, int to, bool cpu) const;
-  int slot(int a, int c) const { return a * (cpus + 1) + c; }
-  double &loadAt(int cut, int devices) { return loads[static_cast<size_t>(cut) * kinds + devices]; }
-
-  const DnnParts &parts;
-  const Downsets &sets;
-  int accelerators, cpus;
-  double memory;
-  int kinds; // ways to count devices: accelerators and CPUs
   std::vector<Sums> sums;
   std::vector<std::vector<int>>
       crossing;           // per cut, outputs that are written on one side and read on the other
   std::vector<int> order; // cuts by accelerator seconds, each after its subsets
-  double bound = kInfinity, capacity = 0;
-  std::vector<double> loads;
-  std::vector<Choice> choices;
-  std::vector<char> usable; // per cut and devices: can be part of a plan within the bound
-  std::vector<char> marked; // outputs that cross the cut that is being extended to
 };
 
-void Solver::sumUp() {
-  sums.resize(sets.size());
-  crossing.resize(sets.size());
+CutSums::CutSums(const DnnParts &parts, const Downsets &sets) : sums(sets.size()), crossing(sets.size()) {
   for (int cut = 0; cut < sets.size(); ++cut) {
     Sums &sum = sums[cut];
     for (int i : members(sets[cut], sets.words())) {
@@ -103,8 +79,45 @@ void Solver::sumUp() {
     auto key = [&](int cut) { return std::tuple(sums[cut].acceleratorSeconds, sums[cut].parts, cut); };
     return key(a) < key(b);
   });
-  marked.assign(parts.outputs.size(), false);
 }
+
+class Solver {
+public:
+  Solver(const DnnParts &parts, const Downsets &sets, const CutSums &cuts, int accelerators, int cpus,
+         double acceleratorBytes)
+      : parts(parts), sets(sets), accelerators(accelerators), cpus(cpus), memory(acceleratorBytes),
+        kinds((accelerators + 1) * (cpus + 1)), sums(cuts.sums), crossing(cuts.crossing), order(cuts.order),
+        marked(parts.outputs.size(), false) {}
+
+  /// The smallest maximum load, if it is at most `limit`.
+  double solve(double limit);
+  /// Of the devices that have any, in order, after solve() has found a load.
+  std::vector<DeviceLoad> deviceLoads();
+
+private:
+  void findRanges();
+  double cpuCapacity() const;
+  double sentSeconds(int from, int to) const;
+  void extend(int from, int to);
+  bool leaveIdle(int cut);
+  DeviceLoad loadBetween(int from, int to, bool cpu) const;
+  int slot(int a, int c) const { return a * (cpus + 1) + c; }
+  double &loadAt(int cut, int devices) { return loads[static_cast<size_t>(cut) * kinds + devices]; }
+
+  const DnnParts &parts;
+  const Downsets &sets;
+  int accelerators, cpus;
+  double memory;
+  int kinds; // ways to count devices: accelerators and CPUs
+  const std::vector<Sums> &sums;
+  const std::vector<std::vector<int>> &crossing;
+  const std::vector<int> &order;
+  double bound = kInfinity, capacity = 0;
+  std::vector<double> loads;
+  std::vector<Choice> choices;
+  std::vector<char> usable; // per cut and devices: can be part of a plan within the bound
+  std::vector<char> marked; // outputs that cross the cut that is being extended to
+};
 
 /// The most accelerator seconds that a CPU can take off the accelerators within the bound: the fractional
 /// knapsack is no less.
@@ -251,30 +264,26 @@ double Solver::solve(double limit) {
   return loadAt(order.back(), kinds - 1);
 }
 
-PlacedStage Solver::stage(const DnnGraph &graph, int from, int to, bool cpu) const {
-  PlacedStage stage;
-  stage.device = cpu ? "cpu" : "accelerator";
+DeviceLoad Solver::loadBetween(int from, int to, bool cpu) const {
+  DeviceLoad load;
+  load.cpu = cpu;
   if (cpu) {
-    stage.seconds = sums[to].cpuSeconds - sums[from].cpuSeconds;
+    load.seconds = sums[to].cpuSeconds - sums[from].cpuSeconds;
   } else {
-    stage.transferSeconds = sentSeconds(from, to);
-    stage.seconds = sums[to].acceleratorSeconds - sums[from].acceleratorSeconds + stage.transferSeconds;
+    load.transferSeconds = sentSeconds(from, to);
+    load.seconds = sums[to].acceleratorSeconds - sums[from].acceleratorSeconds + load.transferSeconds;
   }
-  std::vector<int> nodes;
   for (int part : members(sets[to], sets.words()))
     if (!sets.contains(from, part))
-      nodes.insert(nodes.end(), parts.parts[part].nodes.begin(), parts.parts[part].nodes.end());
-  std::sort(nodes.begin(), nodes.end());
-  for (int node : nodes)
-    stage.nodes.push_back(std::to_string(graph.nodes[node].id));
-  return stage;
+      load.parts.push_back(part);
+  return load;
 }
 
-std::vector<PlacedStage> Solver::stages(const DnnGraph &graph) {
+std::vector<DeviceLoad> Solver::deviceLoads() {
   int a = 0; // as few accelerators as do
   while (loadAt(order.back(), slot(a, cpus)) > loadAt(order.back(), kinds - 1))
     ++a;
-  std::vector<PlacedStage> result;
+  std::vector<DeviceLoad> result;
   for (int cut = order.back(), c = cpus; cut != order[0];) {
     Choice choice = choices[static_cast<size_t>(cut) * kinds + slot(a, c)];
     (choice.cpu ? c : a) -= 1;
@@ -282,7 +291,7 @@ std::vector<PlacedStage> Solver::stages(const DnnGraph &graph) {
       continue;
     for (int output : crossing[cut])
       marked[output] = true;
-    result.push_back(stage(graph, choice.cut, cut, choice.cpu));
+    result.push_back(loadBetween(choice.cut, cut, choice.cpu));
     for (int output : crossing[cut])
       marked[output] = false;
     cut = choice.cut;
@@ -291,34 +300,86 @@ std::vector<PlacedStage> Solver::stages(const DnnGraph &graph) {
   return result;
 }
 
+/// The loads as stages of the graph's nodes, with those of parts that were left out.
+std::vector<PlacedStage> describe(const DnnGraph &graph, const DnnParts &whole, const ThinnedDag &thinned,
+                                  const std::vector<DeviceLoad> &loads) {
+  std::vector<PlacedStage> stages;
+  std::vector<int> stageOfLeft(thinned.nodes.size());
+  for (const DeviceLoad &load : loads) {
+    for (int part : load.parts)
+      stageOfLeft[part] = static_cast<int>(stages.size());
+    PlacedStage &stage = stages.emplace_back();
+    stage.device = load.cpu ? "cpu" : "accelerator";
+    stage.seconds = load.seconds;
+    stage.transferSeconds = load.transferSeconds;
+  }
+  std::vector<int> stageOf = stagesOfAllNodes(whole.dag, thinned, stageOfLeft);
+  std::vector<std::vector<int>> nodesOf(stages.size());
+  for (size_t part = 0; part < whole.parts.size(); ++part)
+    nodesOf[stageOf[part]].insert(nodesOf[stageOf[part]].end(), whole.parts[part].nodes.begin(),
+                                  whole.parts[part].nodes.end());
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    std::sort(nodesOf[stage].begin(), nodesOf[stage].end());
+    for (int node : nodesOf[stage])
+      stages[stage].nodes.push_back(std::to_string(graph.nodes[node].id));
+  }
+  return stages;
+}
+
+/// A graph's parts and where it is cut.
+struct Prepared {
+  /// Parts that have a size, but take no time, stay with an only neighbour if all nodes fit into `mergeBytes`.
+  Prepared(const DnnGraph &graph, double mergeBytes, size_t maxCuts)
+      : whole(gatherDnnParts(graph, mergeBytes)), thinned(leaveOutFreeNodes(whole.dag, findFreeParts(whole))),
+        parts(keepParts(whole, thinned)), chains(parts.dag.size()), sets(parts.dag.size()) {
+    appendPrefixes(parts.dag.depthFirstOrder(), chains);
+    appendPrefixes(parts.dag.smallestFirstOrder(), chains);
+    isComplete = enumerateDownsets(parts.dag, maxCuts, sets);
+    if (!isComplete)
+      sets = chains;
+  }
+
+  DnnParts whole;
+  ThinnedDag thinned;
+  DnnParts parts;
+  Downsets chains, sets; // along a few topological orders; all of them, unless they are too many
+  bool isComplete = false;
+};
+
 } // namespace
 
 Placement pdc::place::placeDnnPartitioning(const DnnGraph &graph, const PlaceOptions &options) {
   int accelerators = options.devices.value_or(graph.accelerators);
   double memory = options.memoryBytes.value_or(graph.acceleratorBytes);
-  DnnParts parts = gatherDnnParts(graph);
-  int count = static_cast<int>(parts.parts.size());
+  std::optional<Prepared> prepared(std::in_place, graph, memory, options.maxCuts);
+  bool isComplete = prepared->isComplete;
+  // Where memory matters and there are too many cuts: at least all those that the published planner considers.
+  if (!isComplete)
+    if (Prepared published(graph, kInfinity, options.maxCuts); published.isComplete)
+      prepared.emplace(std::move(published));
+  const DnnParts &parts = prepared->parts;
 
   // Along a few topological orders for a bound, then over all downsets within it.
-  Downsets chains(count);
-  appendPrefixes(parts.dag.depthFirstOrder(), chains);
-  appendPrefixes(parts.dag.smallestFirstOrder(), chains);
-  Solver first(parts, chains, accelerators, graph.cpus, memory);
-  double bound = first.solve(kInfinity);
-  Downsets sets(count);
-  bool complete = enumerateDownsets(parts.dag, options.maxCuts, sets);
-  if (!complete)
-    sets = chains;
-  double optimum = Solver(parts, sets, accelerators, graph.cpus, memory).solve(bound);
+  CutSums chainSums(parts, prepared->chains), sums(parts, prepared->sets);
+  double bound =
+      Solver(parts, prepared->chains, chainSums, accelerators, graph.cpus, memory).solve(kInfinity);
+  auto solverFor = [&](int cpus) { return Solver(parts, prepared->sets, sums, accelerators, cpus, memory); };
+  Solver all = solverFor(graph.cpus);
+  double optimum = all.solve(bound);
   if (optimum == kInfinity)
     throw PlaceError("no plan fits on " + std::to_string(accelerators) + " accelerators with " +
                      std::to_string(static_cast<int64_t>(memory)) + " bytes each and " +
                      std::to_string(graph.cpus) + " CPUs");
   Placement placement;
+  auto describeLoads = [&](Solver &solver) {
+    placement.stages = describe(graph, prepared->whole, prepared->thinned, solver.deviceLoads());
+  };
   // Of the plans with this load one with as few CPUs as do.
-  for (int cpus = 0; cpus <= graph.cpus && placement.stages.empty(); ++cpus)
-    if (Solver solver(parts, sets, accelerators, cpus, memory); solver.solve(optimum) < kInfinity)
-      placement.stages = solver.stages(graph);
+  for (int cpus = 0; cpus < graph.cpus && placement.stages.empty(); ++cpus)
+    if (Solver solver = solverFor(cpus); solver.solve(optimum) < kInfinity)
+      describeLoads(solver);
+  if (placement.stages.empty())
+    describeLoads(all);
   placement.bottleneckSeconds = optimum;
   double total = 0, least = 0;
   for (const DnnPart &part : parts.parts) {
@@ -328,9 +389,9 @@ Placement pdc::place::placeDnnPartitioning(const DnnGraph &graph, const PlaceOpt
   }
   placement.oneDeviceSeconds = total;
   placement.devices = accelerators;
-  placement.cuts = sets.size();
-  placement.exact = complete;
-  placement.lowerBoundSeconds = complete ? optimum : least / std::max(1, accelerators + graph.cpus);
+  placement.cuts = prepared->sets.size();
+  placement.exact = isComplete;
+  placement.lowerBoundSeconds = isComplete ? optimum : least / std::max(1, accelerators + graph.cpus);
   placement.integerIds = true;
   return placement;
 }

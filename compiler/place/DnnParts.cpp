@@ -2,7 +2,8 @@
 //
 // throughput-dp/dp.cpp of msr-fiddle/dnn-partitioning contracts colour classes in the same way. It also merges
 // forward nodes without latency into an only neighbour; here only where that cannot change the optimum: such a
-// part can move to its neighbour's device, which saves what they send each other, and needs nothing there.
+// part can move to its neighbour's device, which saves what they send each other, and needs nothing there but memory,
+// of which each device has enough if all nodes fit on one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,10 +111,14 @@ std::vector<std::set<int>> neighbours(const DnnParts &parts) {
 
 } // namespace
 
-DnnParts pdc::place::gatherDnnParts(const DnnGraph &graph) {
+DnnParts pdc::place::gatherDnnParts(const DnnGraph &graph, double acceleratorBytes) {
   int classes = 0;
-  for (const DnnNode &node : graph.nodes)
+  double allBytes = 0;
+  for (const DnnNode &node : graph.nodes) {
     classes = std::max(classes, node.colorClass + 1);
+    allBytes += node.bytes;
+  }
+  bool sizesMatter = allBytes > acceleratorBytes;
   Dag dependences = forwardDependences(graph, classes);
   Joined joined(classes);
   std::vector<int> strong = dependences.strongComponents(), firstOf(classes, -1);
@@ -130,7 +135,8 @@ DnnParts pdc::place::gatherDnnParts(const DnnGraph &graph) {
     bool any = false;
     for (size_t i = 0; i < parts.parts.size(); ++i) {
       const DnnPart &part = parts.parts[i];
-      if (part.cpuSeconds > 0 || part.acceleratorSeconds > 0 || part.bytes > 0 || near[i].size() != 1)
+      if (part.cpuSeconds > 0 || part.acceleratorSeconds > 0 || (sizesMatter && part.bytes > 0) ||
+          near[i].size() != 1)
         continue;
       size_t into = *near[i].begin();
       // One step of a chain at a time: two that move into each other would be one without a place.
@@ -142,4 +148,38 @@ DnnParts pdc::place::gatherDnnParts(const DnnGraph &graph) {
     if (!any)
       return parts;
   }
+}
+
+std::vector<char> pdc::place::findFreeParts(const DnnParts &parts) {
+  std::vector<char> isFree;
+  for (const DnnPart &part : parts.parts)
+    isFree.push_back(part.cpuSeconds == 0 && part.acceleratorSeconds == 0 && part.bytes == 0 &&
+                     part.unsupported == 0);
+  // Nor is there anything to be sent to it or from it.
+  for (const DnnOutput &output : parts.outputs)
+    if (output.seconds > 0) {
+      isFree[output.part] = false;
+      for (int reader : output.readers)
+        isFree[reader] = false;
+    }
+  return isFree;
+}
+
+DnnParts pdc::place::keepParts(const DnnParts &parts, const ThinnedDag &thinned) {
+  DnnParts result;
+  std::vector<int> numberOf(parts.parts.size(), -1);
+  for (int part : thinned.nodes) {
+    numberOf[part] = static_cast<int>(result.parts.size());
+    result.parts.push_back(parts.parts[part]);
+  }
+  result.dag = thinned.dag;
+  for (const DnnOutput &output : parts.outputs) {
+    if (output.seconds <= 0)
+      continue; // all that a part that is left out sends or reads
+    DnnOutput &kept = result.outputs.emplace_back(output);
+    kept.part = numberOf[output.part];
+    for (int &reader : kept.readers)
+      reader = numberOf[reader];
+  }
+  return result;
 }

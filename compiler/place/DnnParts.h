@@ -3,6 +3,7 @@
 #define PDC_COMPILER_PLACE_DNNPARTS_H
 
 #include "compiler/place/DnnPartitioningGraph.h"
+#include "compiler/place/FreeNodes.h"
 
 namespace pdc::place {
 
@@ -26,9 +27,16 @@ struct DnnParts {
   std::vector<DnnOutput> outputs;
 };
 
-/// Colour classes, and classes that depend on each other in the forward graph, as one part each; parts that
-/// take no time, have no size and talk to one other part only, as a part of that one.
-DnnParts gatherDnnParts(const DnnGraph &graph);
+/// Colour classes, and classes that depend on each other in the forward graph, as one part each; parts that take no time
+/// and talk to one other part only, as a part of that one, if they have no size or all nodes fit into
+/// `acceleratorBytes` together.
+DnnParts gatherDnnParts(const DnnGraph &graph, double acceleratorBytes);
+
+/// Per part, whether it costs nothing on whatever device.
+std::vector<char> findFreeParts(const DnnParts &parts);
+
+/// The parts that are left, as `thinned` numbers them, and what they send each other.
+DnnParts keepParts(const DnnParts &parts, const ThinnedDag &thinned);
 
 } // namespace pdc::place
 

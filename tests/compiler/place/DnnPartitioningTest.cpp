@@ -5,6 +5,7 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 #include <set>
 
@@ -166,6 +167,74 @@ TEST(DnnPartitioning, IsTheExhaustiveOneOnRandomGraphs) {
   }
   EXPECT_GT(infeasible, 0);
   EXPECT_LT(infeasible, 100);
+}
+
+TEST(DnnPartitioning, NodesThatCostNothingChangeNothing) {
+  std::mt19937 random(6);
+  int feasible = 0;
+  for (int round = 0; round < 60; ++round) {
+    json graph = randomGraph(random);
+    if (graph["nodes"].size() > 5)
+      continue;
+    // One between two nodes, as a chain of two; and one that is a second input of the last forward node.
+    int next = 20;
+    addNode(graph, next, 0, 0);
+    addEdge(graph, next, 1, 0);
+    if (round % 2) {
+      addNode(graph, ++next, 0, 0);
+      addEdge(graph, next, next - 1, 0);
+    }
+    // Exhaustive wants the nodes' ids to be their places.
+    std::map<int, int> place;
+    for (json &node : graph["nodes"]) {
+      int number = static_cast<int>(place.size());
+      place[node["id"]] = number;
+      node["id"] = number;
+    }
+    for (json &edge : graph["edges"])
+      for (const char *end : {"sourceId", "destId"})
+        edge[end] = place[edge[end]];
+    double expected = Exhaustive(graph).best();
+    if (std::isinf(expected))
+      continue;
+    ++feasible;
+    Placement placement = ::place(graph);
+    ASSERT_NEAR(placement.bottleneckSeconds, expected, 1e-12) << "round " << round << " " << graph;
+    size_t nodes = 0;
+    for (const PlacedStage &stage : placement.stages)
+      nodes += stage.nodes.size();
+    ASSERT_EQ(nodes, graph["nodes"].size());
+  }
+  EXPECT_GT(feasible, 10);
+}
+
+/// A translation model of some layers: each takes an item of one state, at no cost, and has an output that nothing reads.
+json layersOfOneState(int layers, double outputBytes) {
+  json graph = graphOf(3, 0, 1000);
+  addNode(graph, 500, 0, 0);
+  for (int layer = 0; layer < layers; ++layer) {
+    addNode(graph, layer, 0, 10, 20);
+    addNode(graph, 100 + layer, 0, 0, outputBytes);
+    addNode(graph, 200 + layer, 0, 0);
+    addEdge(graph, layer, 100 + layer, 1);
+    addEdge(graph, 500, 200 + layer, 0);
+    addEdge(graph, 200 + layer, layer, 0);
+    if (layer > 0)
+      addEdge(graph, layer - 1, layer, 1);
+  }
+  return graph;
+}
+
+TEST(DnnPartitioning, StatesAndUnusedOutputsMakeNoCuts) {
+  Placement placement = place(layersOfOneState(24, 5));
+  EXPECT_TRUE(placement.exact);
+  EXPECT_EQ(placement.cuts, 25u);
+  EXPECT_NEAR(placement.bottleneckSeconds, 0.082, 1e-12); // eight layers, an input and an output
+  // The outputs need memory: where not all nodes fit on one device, they are not taken to their layers at once.
+  placement = place(layersOfOneState(6, 150));
+  EXPECT_TRUE(placement.exact);
+  EXPECT_GT(placement.cuts, 25u);
+  EXPECT_NEAR(placement.bottleneckSeconds, 0.022, 1e-12);
 }
 
 TEST(DnnPartitioning, BackwardNodesStayWithTheirForwardNodes) {
