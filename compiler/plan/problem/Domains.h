@@ -20,6 +20,8 @@ struct Pricing {
   double secondsPerByte = 0; // 0: memory costs nothing
   bool isByteCount = false;  // bytes only: the plan of least memory among those that are possible
 
+  /// Whether a cost is the seconds alone.
+  bool isOfSeconds() const { return secondsPerByte == 0 && !isByteCount; }
   double cost(double seconds, int64_t bytes) const {
     if (isByteCount)
       return seconds == forbidden ? forbidden : static_cast<double>(bytes);

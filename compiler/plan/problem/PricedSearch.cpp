@@ -91,8 +91,8 @@ namespace {
 class Narrowing {
 public:
   Narrowing(const Problem &problem, const Adjacency &adjacency, const Domains &allowed, const Pricing &pricing,
-            PricedPlan &plan)
-      : problem(problem), adjacency(adjacency), allowed(allowed), pricing(pricing), plan(plan),
+            double usefulCost, PricedPlan &plan)
+      : problem(problem), adjacency(adjacency), allowed(allowed), pricing(pricing), usefulCost(usefulCost), plan(plan),
         fixedCost(pricing.cost(problem.fixedSeconds, problem.fixedBytes)) {}
 
   /// Removes useless choices from the domains of the network's variables; false if there are none. A domain may become
@@ -125,12 +125,11 @@ private:
       take(plan, problem, std::move(choices));
   }
 
-  /// At least what the plan costs in the network.
+  /// At least what the plan costs in the network, or a plan from where on it is of no use.
   double planQuanta(const CostNetwork &network) const {
-    if (!plan.isPossible)
-      return forbidden;
-    double cost = pricing.cost(plan.total.seconds, plan.total.bytes) - fixedCost;
-    return (cost + network.roundingCost) / network.quantum + 1;
+    double cost = plan.isPossible ? pricing.cost(plan.total.seconds, plan.total.bytes) : forbidden;
+    cost = std::min(cost, usefulCost);
+    return cost == forbidden ? cost : (cost - fixedCost + network.roundingCost) / network.quantum + 1;
   }
 
   bool remove(const CostNetwork &network, const TreeBounds &messages, double quanta, Domains &domains) const {
@@ -152,6 +151,7 @@ private:
   const Adjacency &adjacency;
   const Domains &allowed;
   const Pricing &pricing;
+  const double usefulCost;
   PricedPlan &plan;
   const double fixedCost;
 };
@@ -188,6 +188,13 @@ PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adj
   auto costOf = [&](const PricedPlan &of) {
     return of.isPossible ? pricing.cost(of.total.seconds, of.total.bytes) : forbidden;
   };
+  // Where bytes have a price, useful seconds say nothing of costs.
+  double usefulCost = pricing.isOfSeconds() ? limits.usefulSeconds : forbidden;
+  // What has left the domains is no better than the known plan, or of no use.
+  auto settle = [&](double bound) {
+    plan.lowerBound = std::min({bound, costOf(plan), usefulCost});
+    plan.isExact = costOf(plan) <= usefulCost;
+  };
   Domains domains = allowed;
   plan.lowerBound = fixedCost;
   bool isStuck = false; // no more choices leave
@@ -204,12 +211,14 @@ PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adj
       least = elimination.run(limits, statistics);
     if (least) {
       takeExact(problem, network, domains, elimination, *least, round == 0, pricing, plan);
-      if (plan.isPossible) // nothing that has left is better than the known plan
-        plan.lowerBound = std::isinf(*least) ? costOf(plan)
-                          : round == 0       ? toCost(*least)
-                                             : std::min(toCost(*least), costOf(plan));
+      if (plan.isPossible && round > 0)
+        settle(std::isinf(*least) ? forbidden : toCost(*least));
+      else if (plan.isPossible)
+        plan.lowerBound = std::isinf(*least) ? costOf(plan) : toCost(*least);
       return plan;
     }
+    if (limits.onlyNarrow)
+      return plan;
     if (isStuck) {
       double bound = plan.lowerBound;
       searchBounds(problem, adjacency, network, order, domains, pricing, limits, statistics, plan);
@@ -217,12 +226,13 @@ PricedPlan pdc::plan::searchAtPrice(const Problem &problem, const Adjacency &adj
       return plan;
     }
     bool isNarrower =
-        Narrowing(problem, adjacency, allowed, pricing, plan).run(network, domains, plan.lowerBound);
+        Narrowing(problem, adjacency, allowed, pricing, usefulCost, plan).run(network, domains, plan.lowerBound);
     if (isNarrower && hasEmptyDomain(domains)) {
-      plan.isExact = true;
-      plan.lowerBound = costOf(plan);
+      settle(forbidden);
       return plan;
     }
+    if (plan.lowerBound >= usefulCost)
+      return plan;
     isStuck = !isNarrower || round == 3;
   }
 }

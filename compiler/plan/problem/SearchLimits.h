@@ -18,6 +18,7 @@ struct SearchLimits {
   /// Plans that take as long are of no use. A search may end as soon as it knows that there are no others, with what it
   /// has found by then, also where nothing is known to fit.
   double usefulSeconds = std::numeric_limits<double>::infinity();
+  bool onlyNarrow = false; // without a memory limit: where an exact search would be wide, a quick plan and no proof
 };
 
 } // namespace pdc::plan

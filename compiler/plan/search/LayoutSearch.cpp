@@ -104,20 +104,30 @@ private:
     return made;
   }
 
-  /// The problem of a step on a mesh, solved.
-  FailureOr<Solution> solveStep(nn::StepOp step, SearchSpace &space, std::optional<int64_t> memoryLimitBytes,
-                                double usefulSeconds = std::numeric_limits<double>::infinity()) {
+  /// Whether a problem can be searched; else an error.
+  LogicalResult check(nn::StepOp step, SearchSpace &space, std::optional<int64_t> memoryLimitBytes) {
     if (Value value = space.getImpossible())
       return step.emitError("no layout is left for a value of type ")
-                 << value.getType() << ": --parallel and --layout ask for what its size does not allow",
-             failure();
-    Problem &problem = space.getProblem();
-    problem.memoryLimitBytes = memoryLimitBytes;
-    if (std::string error = checkProblem(problem); !error.empty())
-      return step.emitError("planning problem is malformed: ") << error, failure();
-    Solution solution = request.method.solve(problem, usefulSeconds);
+             << value.getType() << ": --parallel and --layout ask for what its size does not allow";
+    space.getProblem().memoryLimitBytes = memoryLimitBytes;
+    if (std::string error = checkProblem(space.getProblem()); !error.empty())
+      return step.emitError("planning problem is malformed: ") << error;
+    return success();
+  }
+
+  static LogicalResult verify(nn::StepOp step, const Problem &problem, const Solution &solution) {
     if (std::string error = verifySolution(problem, solution); !error.empty())
-      return step.emitError("the search found a plan that is none: ") << error, failure();
+      return step.emitError("the search found a plan that is none: ") << error;
+    return success();
+  }
+
+  /// The problem of a step on a mesh, solved.
+  FailureOr<Solution> solveStep(nn::StepOp step, SearchSpace &space, std::optional<int64_t> memoryLimitBytes) {
+    if (failed(check(step, space, memoryLimitBytes)))
+      return failure();
+    Solution solution = request.method.solve(space.getProblem());
+    if (failed(verify(step, space.getProblem(), solution)))
+      return failure();
     return solution;
   }
 
@@ -146,49 +156,46 @@ private:
   }
 
   /// Tries each mesh. Under a memory limit all are searched without it first, which takes a fraction of the time; then
-  /// the best of them is searched for (BestOf.h).
+  /// the best of them is searched for (BestOf.h, FastestOf.h).
   LogicalResult searchMeshes(nn::StepOp step, ArrayRef<MeshShape> meshes, std::vector<Candidate> &found) {
-    bool hasLimit = request.memoryLimitBytes.has_value() && meshes.size() > 1;
-    auto limit = hasLimit ? std::nullopt : request.memoryLimitBytes;
+    bool hasLimit = request.memoryLimitBytes.has_value();
     for (const MeshShape &shape : meshes)
-      if (failed(searchMesh(step, shape, limit, &shape == &meshes.back() && found.empty(), found)))
+      if (failed(addMesh(step, shape, &shape == &meshes.back() && found.empty(), found)))
         return failure();
     if (threeAxes && llvm::all_of(found, [](const Candidate &candidate) {
           return entriesOnThreeAxes(candidate.space->getProblem()) <= kMostEntriesOnThreeAxes;
         }))
-      if (failed(searchMesh(step, *threeAxes, limit, false, found)))
+      if (failed(addMesh(step, *threeAxes, false, found)))
         return failure();
-    if (!hasLimit) {
-      for (const Candidate &candidate : found)
-        noteBound(candidate.solution);
-      return success();
-    }
     std::vector<OpenProblem> open;
     for (Candidate &tried : found) {
+      open.push_back({&tried.space->getProblem(), Solution()});
+      if (!hasLimit || found.size() == 1)
+        continue;
+      FailureOr<Solution> unlimited = solveStep(step, *tried.space, std::nullopt);
+      if (failed(unlimited))
+        return failure();
+      open.back().solution = std::move(*unlimited);
       tried.space->getProblem().memoryLimitBytes = request.memoryLimitBytes;
-      open.push_back({&tried.space->getProblem(), std::move(tried.solution)});
     }
-    request.method.solveBestOf(open);
+    (hasLimit && found.size() > 1 ? request.method.solveBestOf : request.method.solveFastestOf)(open);
     for (auto [tried, solved] : llvm::zip(found, open)) {
-      if (std::string error = verifySolution(*solved.problem, solved.solution); !error.empty())
-        return step.emitError("the search found a plan that is none: ") << error;
+      if (failed(verify(step, *solved.problem, solved.solution)))
+        return failure();
       tried.solution = std::move(solved.solution);
+      outcome.plansConsidered += tried.solution.statistics.plansConsidered;
       noteBound(tried.solution);
     }
     return success();
   }
 
   /// A mesh that cannot keep the rules is no candidate; the last one tells why if none can.
-  LogicalResult searchMesh(nn::StepOp step, const MeshShape &shape, std::optional<int64_t> limit, bool isLast,
-                           std::vector<Candidate> &found) {
+  LogicalResult addMesh(nn::StepOp step, const MeshShape &shape, bool isLast, std::vector<Candidate> &found) {
     Candidate tried = makeCandidate(step, describeMesh(shape), request.parallel, shape);
     if (tried.space->getImpossible() && !isLast)
       return tried.mesh.erase(), success();
-    FailureOr<Solution> solution = solveStep(step, *tried.space, limit);
-    if (failed(solution))
+    if (failed(check(step, *tried.space, request.memoryLimitBytes)))
       return failure();
-    tried.solution = std::move(*solution);
-    outcome.plansConsidered += tried.solution.statistics.plansConsidered;
     found.push_back(std::move(tried));
     return success();
   }

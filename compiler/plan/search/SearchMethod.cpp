@@ -104,16 +104,13 @@ Expected<SearchMethod> plan::makeSearchMethod(StringRef text) {
   Expected<SolverSpec> spec = parseSpec(text);
   if (!spec)
     return spec.takeError();
-  SearchMethod method{text.str(), {}, {}, {}};
+  SearchMethod method{text.str(), {}, {}, {}, {}};
   McmcOptions mcmc;
   uint64_t ilpSeconds = 60, seed = 1;
   std::vector<std::pair<StringRef, uint64_t *>> settings;
   if (spec->name == "exact") {
-    method.solve = [](const Problem &p, double usefulSeconds) {
-      SearchLimits limits = searchLimits();
-      limits.usefulSeconds = usefulSeconds;
-      return solve(p, limits);
-    };
+    method.solve = [](const Problem &p) { return solve(p, searchLimits()); };
+    method.solveFastestOf = [](std::vector<OpenProblem> &problems) { solveFastestOf(problems, searchLimits()); };
     method.solveBestOf = [](std::vector<OpenProblem> &problems) { solveBestOf(problems, searchLimits()); };
   } else if (spec->name == "ilp") {
     settings = {{"seconds", &ilpSeconds}};
@@ -129,17 +126,17 @@ Expected<SearchMethod> plan::makeSearchMethod(StringRef text) {
     return std::move(error);
   mcmc.seed = static_cast<unsigned>(seed);
   if (spec->name == "ilp")
-    method.solve = [ilpSeconds](const Problem &p, double) { return solveByIlp(p, static_cast<double>(ilpSeconds)); };
+    method.solve = [ilpSeconds](const Problem &p) { return solveByIlp(p, static_cast<double>(ilpSeconds)); };
   if (spec->name == "mcmc")
-    method.solve = [mcmc](const Problem &p, double) { return solveByMcmc(p, mcmc); };
+    method.solve = [mcmc](const Problem &p) { return solveByMcmc(p, mcmc); };
   if (spec->name == "random") {
-    method.solve = [seed](const Problem &p, double) { return randomPlan(p, seed); };
+    method.solve = [seed](const Problem &p) { return randomPlan(p, seed); };
     method.meshSeed = seed;
   }
   if (!method.solveBestOf)
-    method.solveBestOf = [solve = method.solve](std::vector<OpenProblem> &problems) {
+    method.solveBestOf = method.solveFastestOf = [solve = method.solve](std::vector<OpenProblem> &problems) {
       for (OpenProblem &open : problems)
-        open.solution = solve(*open.problem, std::numeric_limits<double>::infinity());
+        open.solution = solve(*open.problem);
     };
   return method;
 }

@@ -2,7 +2,7 @@
 #ifndef PDC_COMPILER_PLAN_SEARCH_SEARCHMETHOD_H
 #define PDC_COMPILER_PLAN_SEARCH_SEARCHMETHOD_H
 
-#include "compiler/plan/problem/BestOf.h"
+#include "compiler/plan/problem/FastestOf.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -14,10 +14,9 @@ namespace pdc::plan {
 /// How the best plan is looked for.
 struct SearchMethod {
   std::string name; // as --search says it
-  /// The plan, of which only one that takes less than `usefulSeconds` is of use (SearchLimits.h).
-  std::function<Solution(const Problem &, double usefulSeconds)> solve;
-  /// Likewise of several problems under one memory limit, that of the best one.
-  std::function<void(std::vector<OpenProblem> &)> solveBestOf;
+  std::function<Solution(const Problem &)> solve;
+  /// Of several problems under one memory limit the plan of the best one; without a limit likewise (FastestOf.h).
+  std::function<void(std::vector<OpenProblem> &)> solveBestOf, solveFastestOf;
   std::optional<uint64_t>
       meshSeed; // takes one mesh at random, of up to three axes, instead of trying all of two
 };

@@ -4,6 +4,7 @@
 #include "RandomProblems.h"
 #include "compiler/plan/problem/BestOf.h"
 #include "compiler/plan/problem/BruteForce.h"
+#include "compiler/plan/problem/FastestOf.h"
 #include <gtest/gtest.h>
 
 using namespace pdc::plan;
@@ -95,6 +96,47 @@ TEST(SolveBestOf, TheBestPlanOfFourProblemsWithinALimitIsFound) {
   }
   EXPECT_GT(fits, 60u);
   EXPECT_GT(fitsNot, 5u);
+}
+
+TEST(SolveFastestOf, TheFastestPlanOfFourProblemsIsFound) {
+  unsigned possible = 0, leftOut = 0;
+  for (unsigned seed = 0; seed < 400; seed += 4) {
+    std::vector<Problem> problems;
+    for (unsigned i = 0; i < 4; ++i)
+      problems.push_back(randomProblem(seed + i));
+    SearchLimits limits;
+    if (seed % 8 == 0)
+      limits.operations = 400; // nearly all are wide
+    std::vector<OpenProblem> open;
+    std::vector<double> fastest;
+    for (Problem &problem : problems) {
+      open.push_back({&problem, Solution()});
+      Solution own = solveByBruteForce(problem);
+      fastest.push_back(own.status == SolutionStatus::found ? own.seconds : forbidden);
+    }
+    solveFastestOf(open, limits);
+    double best = *std::min_element(fastest.begin(), fastest.end()), found = forbidden;
+    for (size_t i = 0; i < open.size(); ++i) {
+      const Solution &own = open[i].solution;
+      ASSERT_EQ(verifySolution(*open[i].problem, own), "") << "seed " << seed;
+      ASSERT_EQ(own.status == SolutionStatus::found, fastest[i] != forbidden) << "seed " << seed << ", problem " << i;
+      if (own.status != SolutionStatus::found)
+        continue;
+      found = std::min(found, own.seconds);
+      // Bounds are bounds; what is not proved cannot be faster than what is found.
+      EXPECT_LE(own.lowerBoundSeconds, fastest[i] + 1e-12) << "seed " << seed << ", problem " << i;
+      EXPECT_GE(own.lowerBoundSeconds, best - 1e-12) << "seed " << seed << ", problem " << i;
+      if (own.proof == Proof::exact)
+        EXPECT_NEAR(own.seconds, fastest[i], 1e-12) << "seed " << seed << ", problem " << i;
+      else
+        ++leftOut;
+    }
+    possible += best != forbidden;
+    if (best != forbidden)
+      EXPECT_NEAR(found, best, 1e-12) << "seed " << seed;
+  }
+  EXPECT_EQ(possible, 100u);
+  EXPECT_GT(leftOut, 10u);
 }
 
 TEST(Solve, AGapThatIsSmallEnoughEndsTheSearch) {
