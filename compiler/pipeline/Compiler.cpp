@@ -97,25 +97,6 @@ void addStep(PassManager &passes, const CompileOptions &options, Outcome &) {
   passes.addPass(passes::createVerifyStepPass());
 }
 
-void addPlan(PassManager &passes, const CompileOptions &options, Outcome &outcome) {
-  // On whole steps: a layout is chosen for gradients and updates as for the forward pass.
-  if (!options.parallel.stages.empty()) {
-    if (searchesPlan(options))
-      outcome.emplace();
-    return passes.addPass(createStagePlansPass(options, outcome, addPlan));
-  }
-  if (!options.plan.empty())
-    return passes.addPass(createReadPlanPass(options));
-  if (searchesPlan(options)) {
-    // A sum over parts must not add the bias of each: where a bias stands alone, its op can be split along that sum.
-    passes.addPass(passes::createExposeBiasPass());
-    return passes.addPass(createPlanSearchPass(options, outcome.emplace()));
-  }
-  passes::PlanDataParallelPassOptions plan;
-  plan.ranks = options.ranksOfStage();
-  passes.addPass(passes::createPlanDataParallelPass(plan));
-}
-
 void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome &) {
   // Of planned steps, so that a plan is made once and not for every micro-batch; before partition, so that stages and
   // micro-batches are cut out of global shapes, once and not for every rank.
@@ -166,7 +147,7 @@ struct PhasePasses {
   void (*add)(PassManager &, const CompileOptions &, Outcome &);
 };
 constexpr PhasePasses kPhasePasses[] = {
-    {Phase::Specialized, addSpecialized}, {Phase::Step, addStep},   {Phase::Plan, addPlan},
+    {Phase::Specialized, addSpecialized}, {Phase::Step, addStep},   {Phase::Plan, addPlanPasses},
     {Phase::Partitioned, addPartitioned}, {Phase::Fused, addFused}, {Phase::Rt, addRt}};
 
 LogicalResult runPasses(ModuleOp module, const CompileOptions &options, Phase begin, Phase end, Outcome &outcome) {
@@ -324,6 +305,25 @@ void pdc::pipeline::registerDialects(DialectRegistry &registry) {
   codegen::registerCodegenDialects(registry);
 }
 
+void pipeline::addPlanPasses(PassManager &passes, const CompileOptions &options, Outcome &outcome) {
+  // On whole steps: a layout is chosen for gradients and updates as for the forward pass.
+  if (!options.parallel.stages.empty()) {
+    if (searchesPlan(options))
+      outcome.emplace();
+    return passes.addPass(createStagePlansPass(options, outcome, addPlanPasses));
+  }
+  if (!options.plan.empty())
+    return passes.addPass(createReadPlanPass(options));
+  if (searchesPlan(options)) {
+    // A sum over parts must not add the bias of each: where a bias stands alone, its op can be split along that sum.
+    passes.addPass(passes::createExposeBiasPass());
+    return passes.addPass(createPlanSearchPass(options, outcome.emplace()));
+  }
+  passes::PlanDataParallelPassOptions plan;
+  plan.ranks = options.ranksOfStage();
+  passes.addPass(passes::createPlanDataParallelPass(plan));
+}
+
 LogicalResult pdc::pipeline::runPhases(ModuleOp module, const CompileOptions &options, Phase last) {
   Outcome outcome;
   return runBetween(module, options, Phase::Model, last, outcome);
@@ -367,7 +367,8 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
     facts = collectFacts(module, options, names, found);
     return runBetween(module, tried, std::max(done, Phase::Plan), Phase::Rt, found);
   };
-  if (failed(planWithinMemory(module, options, outcome, planAndLower)))
+  auto snapshot = [&]() -> std::function<void()> { return [&facts, known = facts] { facts = known; }; };
+  if (failed(planWithinMemory(module, options, outcome, planAndLower, snapshot)))
     return failure();
 
   program::ExecutableT executable;

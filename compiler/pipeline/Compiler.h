@@ -9,12 +9,18 @@
 #include "compiler/pipeline/Options.h"
 #include "llvm/Support/LogicalResult.h"
 #include "llvm/Support/raw_ostream.h"
+#include <optional>
 #include <string>
 
 namespace mlir {
 class DialectRegistry;
 class ModuleOp;
+class PassManager;
 } // namespace mlir
+
+namespace pdc::plan {
+struct SearchOutcome;
+} // namespace pdc::plan
 
 namespace pdc::pipeline {
 
@@ -30,6 +36,9 @@ struct Compiled {
 /// Runs the phases after `Phase::Model` up to and including `last` on `module`, in place. Errors are
 /// diagnostics.
 llvm::LogicalResult runPhases(mlir::ModuleOp module, const CompileOptions &options, Phase last);
+
+/// Adds the passes of Phase::Plan. `outcome` tells what a search did, if there is one; it and `options` must outlive the passes.
+void addPlanPasses(mlir::PassManager &passes, const CompileOptions &options, std::optional<plan::SearchOutcome> &outcome);
 
 /// Up to what a search for a plan begins with: steps with hints, biases alone.
 llvm::LogicalResult runPhasesForSearch(mlir::ModuleOp module, const CompileOptions &options);

@@ -5,8 +5,10 @@
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <algorithm>
+#include <limits>
 
 using namespace mlir;
 using namespace pdc;
@@ -29,8 +31,8 @@ struct MemoryNeed {
 class MemoryFit {
 public:
   MemoryFit(ModuleOp module, const CompileOptions &options, std::optional<plan::SearchOutcome> &outcome,
-            PlanAndLower planAndLower)
-      : module(module), options(options), outcome(outcome), planAndLower(planAndLower) {}
+            PlanAndLower planAndLower, Snapshot snapshot)
+      : module(module), options(options), outcome(outcome), planAndLower(planAndLower), snapshot(snapshot) {}
 
   LogicalResult run() {
     if (options.memoryLimitBytes == 0)
@@ -41,8 +43,10 @@ public:
       if (failed(planAndLower(tried, outcome)))
         return failure();
       MemoryNeed need = measure();
-      if (need.bytes <= options.memoryLimitBytes)
+      if (need.bytes <= options.memoryLimitBytes) {
+        keepEverything(*unplanned);
         return success();
+      }
       if (!closest || need.bytes < closest->bytes)
         closest = need;
       tried.searchLimitBytes = nextLimit(tried, search, need.bytes);
@@ -71,6 +75,28 @@ private:
     if (between == kBetween || firstCount - *leastCount <= kBetween)
       return std::nullopt;
     return *leastCount + (firstCount - *leastCount) * between++ / kBetween;
+  }
+
+  /// What is counted can be more than what is needed: where a plan that fits computes again what it does not keep, takes the
+  /// fastest one that keeps everything instead, if that fits, too.
+  void keepEverything(ModuleOp unplanned) {
+    if (!options.searchesRecompute || !module->hasAttr(dist::kRecomputeAttr))
+      return;
+    OwningOpRef<ModuleOp> fitting(module.clone());
+    std::optional<plan::SearchOutcome> found = outcome;
+    std::function<void()> bringBack = snapshot();
+    CompileOptions keeping = options;
+    keeping.searchesRecompute = false;
+    keeping.keepsPlan = true; // the steps are made for a search
+    keeping.recompute = {dist::Recompute::None};
+    keeping.searchLimitBytes = std::numeric_limits<int64_t>::max();
+    restore(unplanned);
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    if (succeeded(planAndLower(keeping, outcome)) && measure().bytes <= options.memoryLimitBytes)
+      return;
+    restore(*fitting);
+    outcome = std::move(found);
+    bringBack();
   }
 
   MemoryNeed measure() {
@@ -112,7 +138,7 @@ private:
           << " more than --memory-limit=" << options.memoryLimitBytes << "; lower --batch, ";
     if (closest->stages > 1)
       error << "use more --micro-batches, a --schedule that holds fewer of them, ";
-    if (options.mode == Mode::Train && !module->hasAttr(dist::kRecomputeAttr))
+    if (options.mode == Mode::Train && !module->hasAttr(dist::kRecomputeAttr) && !options.searchesRecompute)
       error << "give --recompute, ";
     return error << "or use more ranks";
   }
@@ -121,6 +147,7 @@ private:
   const CompileOptions &options;
   std::optional<plan::SearchOutcome> &outcome;
   PlanAndLower planAndLower;
+  Snapshot snapshot;
   std::optional<MemoryNeed> closest;
   int64_t firstCount = 0;            // of the first plan
   std::optional<int64_t> leastCount; // of any plan, once it is known
@@ -130,6 +157,6 @@ private:
 
 LogicalResult pipeline::planWithinMemory(ModuleOp module, const CompileOptions &options,
                                          std::optional<plan::SearchOutcome> &outcome,
-                                         PlanAndLower planAndLower) {
-  return MemoryFit(module, options, outcome, planAndLower).run();
+                                         PlanAndLower planAndLower, Snapshot snapshot) {
+  return MemoryFit(module, options, outcome, planAndLower, snapshot).run();
 }

@@ -44,6 +44,7 @@ struct CompileOptions {
                                        // "auto": the best
   /// What stages compute again: one for all of them, or one for each; empty: nothing, or what the plan says.
   std::vector<dist::Recompute> recompute;
+  bool searchesRecompute = false; // as little as fits into memory
   std::optional<machine::Cluster> cluster;   // of `ranks` ranks; empty: the machine where pdc runs
   std::string costModel = "native";          // what the search minimizes: see cost::makeCostModel
   std::string search = "exact";              // how: see plan::makeSearchMethod
@@ -74,7 +75,9 @@ struct CompileOptions {
   std::function<llvm::Expected<int64_t>(const program::InstructionT &, int threads)> workspaceBytes;
 
   /// Whether the pipeline is for a search to find, or part of it.
-  bool searchesStages() const { return parallel.searchesStages || searchesMicroBatches || schedule == "auto"; }
+  bool searchesStages() const { return searchesPipeline() || searchesRecompute; }
+  /// Whether its numbers are, and not only what its stages compute again.
+  bool searchesPipeline() const { return parallel.searchesStages || searchesMicroBatches || schedule == "auto"; }
   /// The ranks of one stage of the pipeline, where all are alike.
   int64_t ranksOfStage() const { return ranks / parallel.pipeline; }
   /// Of each stage.

@@ -55,7 +55,7 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
     // Published costs are to be minimized as they are, and a random plan is to be random.
     if (options.simulatesPlans && (*costs)->name() == StringRef("native") && !request.method.meshSeed)
       request.predict = [&](ModuleOp planned) { return predictStep(planned, options); };
-    auto found = searchesPipeline(request) ? searchPipeline(module, options, request)
+    auto found = searchesPipeline(request) ? searchPipeline(module, options, request, addPlanPasses)
                                            : plan::searchLayouts(module, request);
     if (failed(found))
       return signalPassFailure();

@@ -38,8 +38,8 @@ struct TriedPlan {
 
 class PipelineSearch {
 public:
-  PipelineSearch(ModuleOp module, const CompileOptions &options, const plan::SearchRequest &request)
-      : module(module), options(options), request(request) {}
+  PipelineSearch(ModuleOp module, const CompileOptions &options, const plan::SearchRequest &request, const PlanAdder &addPlan)
+      : module(module), options(options), request(request), addPlan(addPlan) {}
 
   FailureOr<plan::SearchOutcome> run() {
     nn::StepOp step = trainingStep(module);
@@ -59,7 +59,8 @@ public:
         return *whole.outcome;
       }
     }
-    if (!decision->fits() && !request.takesClosest)
+    // On one rank there is little to choose from: what the closest plan needs is told to the byte once it is lowered.
+    if (!decision->fits() && !request.takesClosest && options.ranks > 1)
       return reportOverMemory(step);
     return searchStages(step);
   }
@@ -83,16 +84,27 @@ private:
     space.keepsStatistics = !options.microBatches && !options.searchesMicroBatches;
     if (!options.schedule.empty() && options.schedule != "auto" && options.schedule != "accumulation")
       space.schedule = options.schedule == "zb" ? "zb-h1" : options.schedule;
-    // A list of words is of stages that are known.
-    space.recompute = options.recompute.size() == 1 ? options.recompute.front() : plan::Recompute::None;
+    // Only what is computed again is asked for: the rest is as it is without a search.
+    if (!options.searchesPipeline()) {
+      space.microBatches = options.microBatches.value_or(asked.pipeline);
+      if (asked.pipeline > 1 && !space.schedule)
+        space.schedule = "1f1b";
+    }
+    if (options.recompute.size() == 1)
+      space.recompute = options.recompute.front();
+    else if (!options.recompute.empty() || !options.searchesRecompute)
+      space.recompute = plan::Recompute::None; // a list of words is of stages that are known
     return space;
   }
 
   /// One stage and the whole batch.
   FailureOr<plan::SearchOutcome> searchWhole() {
     if (!options.parallel.isSearched && !decision)
-      return module.emitError("the search finds no pipeline: the model cannot run in micro-batches, or no numbers of stages, "
-                              "micro-batches and ranks go together"),
+      return module.emitError(options.searchesPipeline()
+                                  ? "the search finds no pipeline: the model cannot run in micro-batches, or no numbers of "
+                                    "stages, micro-batches and ranks go together"
+                                  : "--recompute=auto finds nothing: the model's step has no parts of its own for a batch; give "
+                                    "none, full or selective"),
              failure();
     FailureOr<plan::SearchOutcome> outcome = plan::searchLayouts(module, request);
     if (succeeded(outcome))
@@ -126,7 +138,7 @@ private:
     if (failed(pipeline))
       return failure();
     std::optional<plan::StepPrediction> ofPipeline = predict(module), ofWhole = predict(*whole.module);
-    plan::SimulatedPlan row{plan::describe(decision->setting), pipeline->stepSeconds,
+    plan::SimulatedPlan row{plan::describe(*decision), pipeline->stepSeconds,
                             ofPipeline.value_or(plan::StepPrediction())};
     row.isChosen = ofPipeline && !(ofWhole && ofWhole->seconds <= ofPipeline->seconds);
     std::vector<plan::SimulatedPlan> &rows = whole.outcome->simulated;
@@ -163,40 +175,68 @@ private:
     outcome.gap = outcome.leastSeconds > 0 ? 1 - outcome.lowerBoundSeconds / outcome.leastSeconds : 0;
   }
 
-  FailureOr<plan::SearchOutcome> searchStages(nn::StepOp step) {
+  /// What was found, as if it had been asked for.
+  CompileOptions foundOptions() const {
     const plan::StageSetting &setting = decision->setting;
     CompileOptions found = options;
     found.parallel = {};
-    found.parallel.data = setting.data;
-    found.parallel.tensor = setting.tensor;
     found.parallel.pipeline = setting.stages;
     found.parallel.zero = setting.zero;
+    found.parallel.data = setting.data;
+    found.parallel.tensor = setting.tensor;
+    if (!setting.isAlike())
+      for (const plan::StageSplit &mesh : decision->meshes) {
+        plan::ParallelSpec &stage = found.parallel.stages.emplace_back();
+        stage.data = mesh.data;
+        stage.tensor = mesh.tensor;
+        stage.zero = setting.zero;
+      }
     found.microBatches = setting.microBatches;
-    found.searchesMicroBatches = false;
+    found.searchesMicroBatches = found.searchesRecompute = false;
     found.schedule = setting.stages == 1 ? "" : setting.schedule;
     if (found.recompute.size() < 2)
       found.recompute = decision->recompute;
+    return found;
+  }
+
+  /// The layouts of the stages that were found. Limits of memory count a whole model and a whole batch.
+  FailureOr<plan::SearchOutcome> searchLayouts(const CompileOptions &found) {
+    if (!decision->setting.isAlike()) {
+      CompileOptions unlimited = found;
+      unlimited.memoryLimitBytes = 0;
+      unlimited.searchLimitBytes = std::nullopt;
+      auto outcome = std::make_optional<plan::SearchOutcome>();
+      if (failed(planUnlikeStages(module, unlimited, outcome, addPlan)))
+        return failure();
+      return *outcome;
+    }
     plan::SearchRequest layouts = request;
     layouts.parallel = found.parallel;
     layouts.ranks = found.ranksOfStage();
-    layouts.microBatches = setting.microBatches;
-    layouts.memoryLimitBytes = std::nullopt; // it counts a whole model and a whole batch
+    layouts.microBatches = decision->setting.microBatches;
+    layouts.memoryLimitBytes = std::nullopt;
+    return plan::searchLayouts(module, layouts);
+  }
+
+  FailureOr<plan::SearchOutcome> searchStages(nn::StepOp step) {
+    CompileOptions found = foundOptions();
     SmallVector<int64_t> chunkOfOp;
     for (auto [op, chunk] : llvm::zip(step.getBody().front(), decision->chunkOfOp))
       if (!isa<dist::ReshardOp, dist::AlikeOp>(op))
         chunkOfOp.push_back(chunk);
-    FailureOr<plan::SearchOutcome> outcome = plan::searchLayouts(module, layouts);
+    FailureOr<plan::SearchOutcome> outcome = searchLayouts(found);
     if (failed(outcome))
       return failure();
     statePipeline(module, found);
     if (failed(stateRecompute(module, found)))
       return failure();
     Builder b(module.getContext());
-    if (setting.stages > 1)
-      for (auto [op, chunk] : llvm::zip(modelOps(trainingStep(module)), chunkOfOp))
-        if (chunk >= 0)
-          op->setAttr(dist::kChunkAttr, b.getI64IntegerAttr(chunk));
-    describe(*outcome, found.parallel);
+    for (nn::StepOp planned : module.getOps<nn::StepOp>())
+      if (planned.getKind() == "train" && decision->setting.stages > 1)
+        for (auto [op, chunk] : llvm::zip_equal(modelOps(planned), chunkOfOp))
+          if (chunk >= 0)
+            op->setAttr(dist::kChunkAttr, b.getI64IntegerAttr(chunk));
+    describe(*outcome, decision->setting.isAlike() ? found.parallel : outcome->parallel);
     return outcome;
   }
 
@@ -219,11 +259,13 @@ private:
 
   LogicalResult reportOverMemory(nn::StepOp step) const {
     size_t stage = llvm::max_element(decision->bytes) - decision->bytes.begin();
-    int64_t ranks = decision->setting.ranksOfStage(), bytes = decision->bytes[stage];
+    int64_t first = 0, ranks = decision->meshes[stage].ranks(), bytes = decision->bytes[stage];
+    for (size_t before = 0; before < stage; ++before)
+      first += decision->meshes[before].ranks();
     InFlightDiagnostic error = step.emitError("no plan fits into ")
                                << *request.memoryLimitBytes << " bytes a rank: of all pipelines the one that comes closest ("
-                               << plan::describe(decision->setting) << ") needs " << bytes << " on stage " << stage
-                               << " (ranks " << stage * ranks << " to " << (stage + 1) * ranks - 1 << "), "
+                               << plan::describe(*decision) << ") needs " << bytes << " on stage " << stage
+                               << " (ranks " << first << " to " << first + ranks - 1 << "), "
                                << bytes - *request.memoryLimitBytes << " more";
     return error << "; use more ranks, a smaller batch or a larger --memory-limit";
   }
@@ -231,13 +273,14 @@ private:
   ModuleOp module;
   const CompileOptions &options;
   const plan::SearchRequest &request;
+  const PlanAdder &addPlan;
   std::optional<plan::StageDecision> decision;
 };
 } // namespace
 
 FailureOr<plan::SearchOutcome> pipeline::searchPipeline(ModuleOp module, const CompileOptions &options,
-                                                        const plan::SearchRequest &request) {
-  return PipelineSearch(module, options, request).run();
+                                                        const plan::SearchRequest &request, const PlanAdder &addPlan) {
+  return PipelineSearch(module, options, request, addPlan).run();
 }
 
 void pipeline::statePipeline(ModuleOp module, const CompileOptions &options) {

@@ -13,15 +13,16 @@ using namespace mlir;
 using namespace pdc;
 using namespace pdc::pipeline;
 
-/// Leaves of several steps the one that trains, else the first.
+/// Leaves the steps that train, one for each mesh of a pipeline's stages; else those of the first kind.
 static void keepMainStep(ModuleOp module) {
   auto steps = llvm::to_vector(module.getOps<nn::StepOp>());
   auto main = llvm::find_if(steps, [](nn::StepOp step) { return step.getKind() == "train"; });
   if (main == steps.end())
     main = steps.begin();
-  for (auto step = steps.begin(); step != steps.end(); ++step)
-    if (step != main)
-      step->erase();
+  std::string kind = main->getKind().str();
+  for (nn::StepOp step : steps)
+    if (step.getKind() != kind)
+      step.erase();
 }
 
 llvm::FailureOr<plan::StepPrediction> pipeline::predictStep(ModuleOp module, const CompileOptions &options) {

@@ -134,9 +134,9 @@ private:
   bool isFirst = true;
 };
 
-struct StagePlans : PassWrapper<StagePlans, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StagePlans)
-  StagePlans(const CompileOptions &options, Outcome &outcome, PlanAdder addPlan)
+struct StagePlansPass : PassWrapper<StagePlansPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StagePlansPass)
+  StagePlansPass(const CompileOptions &options, Outcome &outcome, PlanAdder addPlan)
       : options(options), outcome(outcome), addPlan(std::move(addPlan)) {}
 
   StringRef getArgument() const override { return "stage-plans"; }
@@ -144,7 +144,7 @@ struct StagePlans : PassWrapper<StagePlans, OperationPass<ModuleOp>> {
   void getDependentDialects(DialectRegistry &registry) const override { registry.insert<dist::DistDialect>(); }
 
   void runOnOperation() override {
-    if (failed(StagePlanner(getOperation(), options, outcome, addPlan).run()))
+    if (failed(planUnlikeStages(getOperation(), options, outcome, addPlan)))
       signalPassFailure();
   }
 
@@ -156,7 +156,12 @@ private:
 
 } // namespace
 
+LogicalResult pipeline::planUnlikeStages(ModuleOp module, const CompileOptions &options, Outcome &outcome,
+                                         const PlanAdder &addPlan) {
+  return StagePlanner(module, options, outcome, addPlan).run();
+}
+
 std::unique_ptr<Pass> pipeline::createStagePlansPass(const CompileOptions &options, Outcome &outcome,
                                                      PlanAdder addPlan) {
-  return std::make_unique<StagePlans>(options, outcome, std::move(addPlan));
+  return std::make_unique<StagePlansPass>(options, outcome, std::move(addPlan));
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/pipeline/Options.h"
 #include "compiler/plan/SearchOutcome.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 
 namespace pdc::pipeline {
@@ -13,6 +14,10 @@ using PlanAdder = std::function<void(mlir::PassManager &, const CompileOptions &
 
 /// Where the stages of a pipeline are not alike: plans all steps once for each kind of stage, on as many ranks as it has, and
 /// leaves one step of each kind for each mesh, and `dist.stage_meshes`. `outcome` tells what the searches did together.
+llvm::LogicalResult planUnlikeStages(mlir::ModuleOp module, const CompileOptions &options,
+                                     std::optional<plan::SearchOutcome> &outcome, const PlanAdder &addPlan);
+
+/// The same as a pass, of the stages that the options name.
 std::unique_ptr<mlir::Pass> createStagePlansPass(const CompileOptions &options,
                                                  std::optional<plan::SearchOutcome> &outcome, PlanAdder addPlan);
 

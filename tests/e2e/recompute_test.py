@@ -85,12 +85,64 @@ class Recomputation(EndToEndTest):
                 self.assertIn(says, result.err)
 
 
+class Searched(EndToEndTest):
+    """What is computed again is part of the search, where memory is limited."""
+
+    def compiled(self, name, *options):
+        path = self.path(name)
+        result = run([PDC, model("gpt_tiny"), "-o", path, "--batch=8", *options], self.folder)
+        self.assertEqual(result.code, 0, str(result))
+        plan = json.loads(run([PDC, "plan", path, "--format=json"]).out)
+        return path, plan, max(plan["predicted"]["peak_memory"])
+
+    def assert_fits_by_recomputing(self, ranks, parallel):
+        text = text_file(os.path.join(self.folder, "text"))
+        keeps, plan, most = self.compiled("keeps", f"--ranks={ranks}", *parallel)
+        self.assertEqual(set(plan["parallel"]["recompute"]), {"none"})
+        _, _, least = self.compiled("least", f"--ranks={ranks}", "--recompute=full", *parallel)
+        self.assertLess(least, most)
+        limit = (most + 2 * least) // 3
+        again, plan, bytes_found = self.compiled("again", f"--ranks={ranks}", f"--memory-limit={limit}", "--recompute=auto",
+                                                 "--plan-out=plan.mlir", *parallel)
+        self.assertNotEqual(set(plan["parallel"]["recompute"]), {"none"})
+        self.assertLessEqual(bytes_found, limit)
+        for executable in (keeps, again):
+            self.succeed(executable, ranks, "train", f"--data={text}", "--steps=3", "--lr=0.003", f"--log={executable}.jsonl")
+        for one, other in zip(losses(keeps + ".jsonl"), losses(again + ".jsonl"), strict=True):
+            self.assertAlmostEqual(other, one, delta=1e-5 * one)
+        # The plan is a plan: it says so, and is read without a search.
+        self.assertIn("dist.recompute", read(self.path("plan.mlir")).decode())
+        _, read_again, _ = self.compiled("read", "--plan-in=plan.mlir")
+        self.assertEqual(read_again["parallel"], plan["parallel"])
+        self.assertEqual(read_again["predicted"]["peak_memory"], plan["predicted"]["peak_memory"])
+
+    def test_on_one_rank(self):
+        self.assert_fits_by_recomputing(1, ["--parallel=data"])
+
+    def test_on_two_stages(self):
+        self.assert_fits_by_recomputing(2, TWO_STAGES)
+
+    def test_by_default_where_everything_is_searched(self):
+        _, plan, most = self.compiled("keeps", "--ranks=1", "--micro-batches=1")
+        self.assertEqual(plan["parallel"]["recompute"], ["none"])
+        _, plan, bytes_found = self.compiled("again", "--ranks=1", "--micro-batches=1", f"--memory-limit={most * 3 // 4}")
+        self.assertIn(plan["parallel"]["recompute"], (["full"], ["selective"]))
+        self.assertLessEqual(bytes_found, most * 3 // 4)
+        # Memory is there: nothing is computed again.
+        _, plan, _ = self.compiled("free", "--ranks=1", "--micro-batches=1", f"--memory-limit={most}")
+        self.assertEqual(plan["parallel"]["recompute"], ["none"])
+
+
 class CompilerRefuses(EndToEndTest):
 
     def test_words_that_are_none_and_lists_of_another_length(self):
-        for options, says in ((["--recompute=all"], ["--recompute=all", "expected none, full or selective, found 'all'"]),
+        for options, says in ((["--recompute=all"], ["--recompute=all", "expected none, full, selective or auto, found 'all'"]),
                               (["--recompute=full,"], ["--recompute=full,", "found ''"]),
                               (["--recompute=full,none"], ["2 words, for 1 stage"]),
+                              (["--recompute=full,auto"], ["found 'auto'"]),
+                              (["--recompute=auto", "--memory-limit=1gb", "--ranks=3", "--parallel=pipeline=2:1"],
+                               ["--recompute=auto is for stages of equal numbers of ranks"]),
+                              (["--recompute=auto", "--memory-limit=1gb", "--layout=batch:data"], ["--recompute=auto", "without --layout"]),
                               (["--ranks=2", *TWO_STAGES, "--recompute=full,none,full"], ["3 words, for 2 stages"])):
             with self.subTest(options=options):
                 self.refuse_pdc(model("bytes"), "-o", self.path("exe"), "--batch=8", *options, says=says)

@@ -4,11 +4,39 @@
 import json
 import os
 
-from support import PDC, EndToEndTest, losses, main, model, read, read_safetensors, run, text_file
+from support import PDC, EndToEndTest, losses, main, model, read, read_safetensors, run, text_file, write
 
 BATCH = 7  # uneven micro-batches
 ADAM = "--optimizer=adam"
 STAGES = ("--parallel=pipeline=2:1:1", "--micro-batches=3", "--schedule=1f1b", ADAM)
+
+# Much work and few parameters, before little work and many.
+WIDE_HEAD = b"""
+nn.block @layer(%x: tensor<?x32x64xf32>) -> tensor<?x32x64xf32> {
+  %w = nn.param "w" init(kaiming) : tensor<64x64xf32>
+  %y = nn.linear %x, %w : (tensor<?x32x64xf32>, tensor<64x64xf32>) -> tensor<?x32x64xf32>
+  %z = nn.tanh %y : tensor<?x32x64xf32>
+  nn.return %z : tensor<?x32x64xf32>
+}
+nn.model @wide_head(%x: tensor<?x32x64xf32>) -> (loss: tensor<f32>) {
+  %y = nn.repeat 6 @layer "h" (%x) : (tensor<?x32x64xf32>) -> tensor<?x32x64xf32>
+  %pooled = nn.reduce_mean %y {axes = array<i64: 1>} : (tensor<?x32x64xf32>) -> tensor<?x64xf32>
+  %w = nn.param "head" init(kaiming) : tensor<64x2048xf32>
+  %head = nn.linear %pooled, %w : (tensor<?x64xf32>, tensor<64x2048xf32>) -> tensor<?x2048xf32>
+  %loss = nn.reduce_mean %head {axes = array<i64: 0, 1>} : (tensor<?x2048xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+"""
+# Slow links, and devices that are slow enough for small work to take time.
+TWO_NODES = b"""
+name: two
+devices:
+  slow: {memory: 16 GB, peak: {f32: 2e9}, memory_bandwidth: 200 GB/s, launch: 1 us}
+nodes:
+  - {count: 2, device: slow, devices: 2, host: {memory: 64 GB, memory_bandwidth: 200 GB/s, cores: 8, link: {latency: 5 us, bandwidth: 12 GB/s}},
+     links: [{name: bus, members: 2, latency: 3 us, bandwidth: 100 MB/s}]}
+network: [{name: ethernet, members: 2, latency: 30 us, bandwidth: 100 MB/s}]
+"""
 
 
 class UnequalStages(EndToEndTest):
@@ -92,6 +120,24 @@ class UnequalStages(EndToEndTest):
         table = run([PDC, "plan", self.stages()]).out
         self.assertIn("stage 0: ranks 0 1", table)
         self.assertIn("mesh data=2", table)
+
+    def test_the_search_gives_stages_the_ranks_that_suit_them(self):
+        write(self.path("wide_head.mlir"), WIDE_HEAD)
+        write(self.path("two.yaml"), TWO_NODES)
+        executable = self.path("found")
+        made = run([PDC, "wide_head.mlir", "-o", executable, "--batch=12", "--cluster=two.yaml", ADAM,
+                    "--parallel=pipeline=2,data=auto", "--plan-out=plan.mlir", "--report=found.json"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        report = json.loads(read(self.path("found.json")))
+        self.assertEqual([stage["ranks"] for stage in report["stages"]], [[0, 1, 2], [3]])
+        self.assertEqual(report["stages"][1]["layers"], ["head"])
+        self.succeed(executable, 4, "verify", "--steps=2")
+        again = run([PDC, "wide_head.mlir", "-o", self.path("read"), "--batch=12", "--cluster=two.yaml", ADAM, "--plan-in=plan.mlir",
+                     "--report=read.json"], self.folder)
+        self.assertEqual(again.code, 0, str(again))
+        second = json.loads(read(self.path("read.json")))
+        for key in ("ranks", "stages", "layouts", "predicted", "parallel"):
+            self.assertEqual(report[key], second[key], key)
 
     def test_stages_that_cannot_be_are_refused(self):
         for parallel, says in (("pipeline=2:1", "its stages have 3 ranks together, but --ranks=4"),

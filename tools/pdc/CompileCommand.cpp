@@ -112,17 +112,34 @@ bool nameSchedule(Arguments &arguments) {
   return true;
 }
 
+/// What a search for what is computed again can take as given.
+bool checkRecomputeSearch(const Arguments &arguments) {
+  const pipeline::CompileOptions &options = arguments.options;
+  if (!options.parallel.stages.empty())
+    return fail("--recompute=auto is for stages of equal numbers of ranks: give a word for each stage"), false;
+  if (options.search != "exact" || options.costModel != "native" || !arguments.layout.empty())
+    return fail("--recompute=auto is searched by --search=exact and --cost-model=native, without --layout: give none, full or "
+                "selective"),
+           false;
+  return checkSearch(options);
+}
+
 /// --recompute=full, or a word for each stage. Of how many stages a search decides, one word can be said.
 bool readRecompute(Arguments &arguments) {
   pipeline::CompileOptions &options = arguments.options;
-  if (arguments.recompute.empty())
-    return true;
+  // Part of all that is searched. Nothing need be computed again where memory is not limited.
+  if (arguments.recompute.empty() || arguments.recompute == "auto") {
+    bool isAsked = !arguments.recompute.empty() || arguments.parallel == "auto" || options.searchesPipeline();
+    options.searchesRecompute = isAsked && options.memoryLimitBytes > 0 && options.plan.empty() &&
+                                options.mode == pipeline::Mode::Train;
+    return arguments.recompute.empty() || !options.searchesRecompute || checkRecomputeSearch(arguments);
+  }
   llvm::SmallVector<llvm::StringRef> words;
   llvm::StringRef(arguments.recompute).split(words, ',');
   for (llvm::StringRef word : words) {
     std::optional<dist::Recompute> recompute = dist::parseRecompute(word);
     if (!recompute)
-      return fail("--recompute=" + arguments.recompute + ": expected none, full or selective, found '" + word.str() + "'"), false;
+      return fail("--recompute=" + arguments.recompute + ": expected none, full, selective or auto, found '" + word.str() + "'"), false;
     options.recompute.push_back(*recompute);
   }
   bool isKnown = !options.searchesStages() && options.plan.empty();
@@ -358,7 +375,8 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
   planning->add_option("--recompute", a.recompute,
                        "What the backward pass computes again, so that less of the forward pass need be kept: none (default), "
                        "full (all but what is alive at the borders of segments), selective (all but products with parameters "
-                       "and what is communicated); or a list with a word for each stage, full,none");
+                       "and what is communicated); a list with a word for each stage, full,none; or auto (default where --parallel=auto), of each "
+                       "stage as little as fits into --memory-limit");
   planning->add_option(
       "--layout", a.layout,
       "Layout rules dim:axis,...: named dimensions are split over these axes (data, tensor), the rest "

@@ -38,6 +38,8 @@ const LayoutTable *LayoutTables::find(int64_t tensor, int64_t samples, int64_t d
 std::optional<LayoutTables::Known> LayoutTables::findKnown(int64_t tensor, int64_t samples, int64_t device) {
   if (!favoursLarge)
     return Known{find(tensor, samples, device), 1};
+  if (auto exact = tables.find({tensor, samples, device}); exact != tables.end())
+    return exact->second ? std::optional(Known{exact->second.get(), 1}) : std::nullopt;
   std::optional<Known> known;
   int64_t fewest = 0;
   for (const auto &[key, table] : tables)
@@ -119,14 +121,24 @@ void LayoutTables::fill(LayoutTable &table, nn::StepOp copy, const SearchSpace &
     }
     char kind = units.kindOf(&op);
     (kind == 'F' ? unit.forward : kind == 'W' ? unit.weightGradients : unit.inputGradients) += own;
-    if (kind != 'F')
+    auto bytesOf = [&](Value value) {
+      return space.getCosts().localBytes(cast<RankedTensorType>(value.getType()), space.layoutOf(value, choices));
+    };
+    if (kind != 'F') {
+      int64_t gradients = 0;
+      for (Value result : part.getResults())
+        gradients += bytesOf(result);
+      for (auto [operand, copied] : llvm::zip(op.getOperands(), part.getOperands()))
+        if (Operation *made = operand.getDefiningOp(); made && classes.isWork(made) && !classes.isForward(made))
+          gradients += bytesOf(copied);
+      unit.gradients = std::max(unit.gradients, gradients);
       continue;
+    }
     bool isHeavy = usesParameter(&op, units);
     unit.light += isHeavy ? 0 : own;
     for (Value result : part.getResults()) {
-      int64_t bytes = space.residentBytes(result, choices);
-      unit.kept += bytes;
-      unit.keptHeavy += isHeavy ? bytes : 0;
+      unit.kept += space.residentBytes(result, choices);
+      unit.heavy += isHeavy ? bytesOf(result) : 0;
     }
   }
   for (const UnitParameter &parameter : units.getParameters()) {

@@ -20,7 +20,8 @@ struct LayoutTable {
     double once = 0;        // of parameters alone: casts
     double update = 0;      // after all micro-batches
     int64_t kept = 0;       // that the backward pass of a micro-batch needs of its forward pass
-    int64_t keptHeavy = 0;  // the part of it that products with parameters make
+    int64_t heavy = 0;      // what products with parameters make: kept in its place by selective recomputation
+    int64_t gradients = 0;  // what the largest op of the backward pass reads and makes of gradients
     int64_t border = 0;     // what other units take of its forward pass
     int64_t inputs = 0;     // of the batch, for a micro-batch's samples
   };
@@ -49,7 +50,7 @@ public:
   /// Null where the step cannot be split so. `device` is a rank with the device that computes.
   const LayoutTable *find(int64_t tensor, int64_t samples, int64_t device);
   /// A table of at least so many samples that is there already, of the fewest; the one that find() gives where work on
-  /// more samples may take longer for a sample. Null where there is none.
+  /// more samples may take longer for a sample. Nothing where there is none, or the step cannot be split so.
   struct Known {
     const LayoutTable *table;
     double share; // of the table's samples

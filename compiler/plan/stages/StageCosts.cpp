@@ -2,6 +2,7 @@
 
 #include "compiler/plan/stages/StageCosts.h"
 #include <algorithm>
+#include <cmath>
 
 using namespace pdc;
 using namespace pdc::plan;
@@ -13,119 +14,94 @@ int64_t StageSetting::inFlight(int64_t stage) const {
   return schedule == "gpipe" ? microBatches : std::min(microBatches, stages - stage);
 }
 
-//===----------------------------------------------------------------------===//
-// Cuts
-//===----------------------------------------------------------------------===//
-
-CutGraph::CutGraph(const StepUnits &units) : units(units) {
-  const place::Downsets &cuts = units.getCuts();
-  larger.resize(cuts.size());
-  for (int cut = 0; cut < cuts.size(); ++cut)
-    for (int other = cut + 1; other < cuts.size(); ++other)
-      if (cuts.isSubset(cut, other))
-        larger[cut].push_back(static_cast<uint32_t>(other));
-  for (auto [index, parameter] : llvm::enumerate(units.getParameters()))
-    if (parameter.units.size() > 1)
-      tied.push_back(index);
-  known.resize(cuts.size());
-  for (auto &row : known)
-    row.resize(cuts.size());
-}
-
-const std::vector<CutGraph::Incoming> &CutGraph::incoming(uint32_t from, uint32_t to) const {
-  auto &entry = known[from][to];
-  if (entry)
-    return *entry;
-  entry.emplace();
-  auto isInside = [&](int unit) { return contains(to, unit) && !contains(from, unit); };
-  const std::vector<UnitMessage> &messages = units.getMessages();
-  for (uint32_t index = 0; index < messages.size(); ++index)
-    if (!isInside(messages[index].from) &&
-        std::any_of(messages[index].to.begin(), messages[index].to.end(), isInside))
-      entry->push_back({index, !contains(from, messages[index].from)});
-  return *entry;
-}
-
-//===----------------------------------------------------------------------===//
-// Where stages lie
-//===----------------------------------------------------------------------===//
-
-/// The rank of a stage whose device computes slowest; one for each kind, so that layouts are searched once for it.
-int64_t StageLinks::slowestOf(int64_t first, int64_t ranks) const {
-  cost::OpWork work;
-  work.opClass = machine::OpClass::Matmul;
-  work.flops = 1e12;
-  int64_t slowest = -1, begin = 0;
-  for (const machine::NodeGroup &group : cluster.nodes) {
-    int64_t end = begin + group.count * group.devicesPerNode;
-    bool isUsed = begin < first + ranks && end > first;
-    if (isUsed && (slowest < 0 || costs.opSeconds(work, begin) > costs.opSeconds(work, slowest)))
-      slowest = begin;
-    begin = end;
+StageCosts::StageCosts(const CutGraph &graph, LayoutTables &tables, StageLinks &links, const StageSetting &given)
+    : graph(graph), layoutTables(tables), links(links), setting(given), batch(tables.getBatch()), meshes(given.meshes) {
+  if (setting.isAlike()) {
+    meshes = {{setting.data, setting.tensor}};
+    setting.ranks = setting.stages * setting.ranksOfStage();
   }
-  return std::max<int64_t>(slowest, 0);
+  for (const StageSplit &mesh : meshes)
+    addKinds(mesh);
+  if (!impossible.empty())
+    return;
+  for (size_t kind = 0; kind < kinds.size(); ++kind)
+    for (Recompute recompute : setting.recompute)
+      this->tables.push_back(makeTable(kind, recompute));
+  findLeast();
 }
 
-const StageLinks::Positions &StageLinks::positions(int64_t stages, int64_t ranks) {
-  auto [entry, isNew] = known.try_emplace({stages, ranks});
-  Positions &found = entry->second;
-  if (!isNew)
-    return found;
-  auto link = [&](int64_t rank) {
-    return cost::shapeOfRanks(cluster, {static_cast<int32_t>(rank), static_cast<int32_t>(rank + ranks)});
-  };
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    int64_t first = stage * ranks;
-    StagePosition position{slowestOf(first, ranks), {}, {}};
-    if (stage > 0)
-      position.before = link(first - ranks);
-    if (stage + 1 < stages)
-      position.after = link(first);
-    auto same = std::find(found.kinds.begin(), found.kinds.end(), position);
-    found.ofStage.push_back(same - found.kinds.begin());
-    if (same == found.kinds.end())
-      found.kinds.push_back(std::move(position));
+void StageCosts::addKinds(const StageSplit &mesh) {
+  size_t index = positions.size();
+  firstKind.push_back(kinds.size());
+  positions.push_back(setting.isAlike() ? &links.alike(setting.stages, mesh) : &links.anywhere(setting.ranks, mesh));
+  int64_t samples = setting.samples(batch, mesh.data);
+  for (const StagePosition &position : positions.back()->kinds) {
+    std::optional<LayoutTables::Known> layouts;
+    if (!setting.isAlike())
+      layouts = layoutTables.findKnown(mesh.tensor, samples, position.device);
+    if (!layouts)
+      layouts = {layoutTables.find(mesh.tensor, samples, position.device), 1};
+    if (layouts->table)
+      kinds.push_back({index, &position, *layouts});
+    else if (!llvm::is_contained(impossible, mesh))
+      impossible.push_back(mesh);
   }
-  return found;
 }
 
-double StageLinks::dataSeconds(const StageSetting &setting, Collective collective, int64_t bytes) {
-  if (setting.data == 1 || bytes == 0)
-    return 0;
-  auto [entry, isNew] = replicas.try_emplace({setting.stages, setting.data, setting.tensor});
-  Replicas &found = entry->second;
-  if (isNew)
-    found.shape = cost::shapeOfAxes(cluster, {setting.stages, setting.data, setting.tensor}, {1});
-  auto [time, isUnknown] = found.times.try_emplace({static_cast<int>(collective), bytes}, 0);
-  if (isUnknown)
-    time->second = costs.collectiveSeconds(collective, static_cast<double>(bytes), found.shape);
-  return time->second;
-}
-
-StageCosts::StageCosts(const CutGraph &graph, LayoutTables &tables, StageLinks &links, const StageSetting &setting)
-    : graph(graph), links(links), setting(setting), batch(tables.getBatch()),
-      positions(links.positions(setting.stages, setting.ranksOfStage())) {
-  for (const StagePosition &position : positions.kinds)
-    layouts.push_back(tables.find(setting.tensor, setting.samples(batch), position.device));
-  sumUnits();
+bool StageCosts::refine(const std::vector<PlannedStage> &stages) {
+  bool isExact = true;
+  for (const PlannedStage &stage : stages) {
+    const Kind &kind = kinds[tableOf(stage).kind];
+    const StageSplit &mesh = meshes[kind.mesh];
+    if (kind.layouts.share == 1)
+      continue;
+    isExact = false;
+    layoutTables.find(mesh.tensor, setting.samples(batch, mesh.data), kind.position->device);
+  }
+  return isExact;
 }
 
 //===----------------------------------------------------------------------===//
 // Units
 //===----------------------------------------------------------------------===//
 
+StageCosts::Sums &StageCosts::Sums::operator+=(const Sums &other) {
+  forward += other.forward;
+  inputGradients += other.inputGradients;
+  weightGradients += other.weightGradients;
+  once += other.once;
+  bytes += other.bytes;
+  kept += other.kept;
+  forwardBytes += other.forwardBytes;
+  units += other.units;
+  return *this;
+}
+
+StageCosts::Sums StageCosts::Sums::operator-(const Sums &other) const {
+  return {forward - other.forward,
+          inputGradients - other.inputGradients,
+          weightGradients - other.weightGradients,
+          once - other.once,
+          bytes - other.bytes,
+          kept - other.kept,
+          forwardBytes - other.forwardBytes,
+          units - other.units};
+}
+
 /// Gradients are reduced over replicas once a step; what ZeRO splits is gathered again, also once.
-double StageCosts::parameterOnce(const LayoutTable::Parameter &parameter) const {
+double StageCosts::parameterOnce(const Kind &kind, size_t index) const {
+  const LayoutTable::Parameter &parameter = kind.layouts.table->parameters[index];
   if (parameter.gradientBytes == 0)
     return 0;
-  double reduce = dataSeconds(setting.zero >= 2 ? Collective::ReduceScatter : Collective::AllReduce,
+  double reduce = dataSeconds(kind, setting.zero >= 2 ? Collective::ReduceScatter : Collective::AllReduce,
                               parameter.gradientBytes);
-  return reduce + (setting.zero >= 1 ? dataSeconds(Collective::AllGather, parameter.bytes) : 0);
+  return reduce + (setting.zero >= 1 ? dataSeconds(kind, Collective::AllGather, parameter.bytes) : 0);
 }
 
 /// With several micro-batches a whole gradient is added up, and gathered parameters are kept, on every rank.
-int64_t StageCosts::parameterBytes(const LayoutTable::Parameter &parameter) const {
-  auto part = [&](int64_t bytes) { return (bytes + setting.data - 1) / setting.data; };
+int64_t StageCosts::parameterBytes(const Kind &kind, size_t index) const {
+  const LayoutTable::Parameter &parameter = kind.layouts.table->parameters[index];
+  auto part = [&](int64_t bytes) { return llvm::divideCeil(bytes, meshes[kind.mesh].data); };
   int64_t bytes = parameter.bytes + parameter.gradientBytes;
   bytes += setting.zero >= 1 ? part(parameter.stateBytes) : parameter.stateBytes;
   if (setting.zero >= 2 && setting.microBatches == 1)
@@ -135,136 +111,148 @@ int64_t StageCosts::parameterBytes(const LayoutTable::Parameter &parameter) cons
   return bytes;
 }
 
-StageCosts::Sums StageCosts::sumsOf(const LayoutTable &table, int unit, Recompute recompute) const {
-  const LayoutTable::Unit &own = table.units[unit];
-  Sums sums{own.forward, own.inputGradients, own.weightGradients,
-            own.once + (setting.zero >= 1 ? own.update / static_cast<double>(setting.data) : own.update),
-            0, own.kept};
+StageCosts::Sums StageCosts::sumsOf(const Kind &kind, int unit, Recompute recompute) const {
+  const LayoutTable::Unit &own = kind.layouts.table->units[unit];
+  double share = kind.layouts.share, data = static_cast<double>(meshes[kind.mesh].data);
+  auto bytes = [share](int64_t whole) { return static_cast<int64_t>(share * static_cast<double>(whole)); };
+  Sums sums{share * own.forward, share * own.inputGradients, share * own.weightGradients,
+            own.once + (setting.zero >= 1 ? own.update / data : own.update), 0, bytes(own.kept), bytes(own.kept), 1};
   if (recompute == Recompute::Full) {
-    sums.inputGradients += own.forward;
-    sums.kept = own.border;
+    sums.inputGradients += share * own.forward;
+    sums.kept = bytes(own.border);
   } else if (recompute == Recompute::Selective) {
-    sums.inputGradients += own.light;
-    sums.kept = own.keptHeavy;
+    sums.inputGradients += share * own.light;
+    sums.kept = std::min(bytes(own.kept), bytes(own.heavy));
   }
-  // Every rank loads the whole batch where it is in micro-batches.
-  int64_t samples = setting.samples(batch);
-  sums.bytes += own.inputs * (setting.microBatches > 1 ? batch : samples) / samples;
+  sums.kept += bytes(own.inputs); // of each micro-batch, loaded as its task begins
   return sums;
 }
 
-/// Each unit as fast as it can be on any stage; a tied parameter once.
-void StageCosts::findLeast(const std::vector<std::vector<Sums>> &ofTables) {
-  for (size_t unit = 0; unit < ofTables.front().size(); ++unit) {
-    double kNever = std::numeric_limits<double>::infinity();
-    Least own{kNever, kNever, kNever, kNever, std::numeric_limits<int64_t>::max()};
-    for (const auto &units : ofTables) {
-      const Sums &sums = units[unit];
-      double all = sums.forward + sums.inputGradients + sums.weightGradients;
-      own = {std::min(own.forward, sums.forward), std::min(own.withoutWeights, all - 2 * sums.weightGradients),
-             std::min(own.microBatch, all), std::min(own.once, sums.once),
-             std::min(own.bytes, sums.bytes + sums.kept)};
+StageCosts::Table StageCosts::makeTable(size_t index, Recompute recompute) const {
+  const Kind &kind = kinds[index];
+  const StepUnits &units = graph.getUnits();
+  Table table{index, recompute, {}, {}, {}, 0};
+  for (int unit = 0; unit < units.size(); ++unit) {
+    const LayoutTable::Unit &own = kind.layouts.table->units[unit];
+    table.units.push_back(sumsOf(kind, unit, recompute));
+    if (recompute == Recompute::Full)
+      table.again.push_back(own.kept);
+    else if (recompute == Recompute::Selective)
+      table.again.push_back(std::max<int64_t>(own.kept - own.heavy, 0));
+    table.gradients = std::max(table.gradients, own.gradients);
+  }
+  for (auto [parameter, row] : llvm::enumerate(units.getParameters())) {
+    int64_t bytes = parameterBytes(kind, parameter);
+    double once = parameterOnce(kind, parameter);
+    for (int unit : row.units) {
+      table.units[unit].bytes += bytes;
+      table.units[unit].once += once;
     }
-    least = {least.forward + own.forward, least.withoutWeights + own.withoutWeights,
-             least.microBatch + own.microBatch, least.once + own.once, least.bytes + own.bytes};
   }
-  for (auto [parameter, row] : llvm::zip(graph.getUnits().getParameters(), layouts.front()->parameters)) {
-    auto copies = static_cast<int64_t>(parameter.units.size()) - 1;
-    least.once -= static_cast<double>(copies) * parameterOnce(row);
-    least.bytes -= copies * parameterBytes(row);
-  }
+  return table;
 }
 
-void StageCosts::sumUnits() {
-  const StepUnits &units = graph.getUnits();
-  std::vector<std::vector<Sums>> ofTables;
-  for (size_t position = 0; position < positions.kinds.size(); ++position)
-    for (size_t recompute = 0; recompute < setting.recompute.size(); ++recompute) {
-      tables.push_back({position, recompute});
-      std::vector<Sums> &ofUnits = ofTables.emplace_back();
-      int64_t most = 0;
-      for (int unit = 0; unit < units.size(); ++unit) {
-        const LayoutTable::Unit &own = layouts[position]->units[unit];
-        Recompute kind = setting.recompute[recompute];
-        ofUnits.push_back(sumsOf(*layouts[position], unit, kind));
-        most = std::max(most, kind == Recompute::Full        ? own.kept
-                              : kind == Recompute::Selective ? own.kept - own.keptHeavy
-                                                             : 0);
-      }
-      for (auto [parameter, row] : llvm::zip(units.getParameters(), layouts[position]->parameters)) {
-        int64_t bytes = parameterBytes(row);
-        double once = parameterOnce(row);
-        for (int unit : parameter.units) {
-          ofUnits[unit].bytes += bytes;
-          ofUnits[unit].once += once;
-        }
-      }
-      again.push_back(most);
-      std::vector<Sums> &sums = cutSums.emplace_back(units.getCuts().size());
-      for (int cut = 0; cut < units.getCuts().size(); ++cut)
-        for (int unit = 0; unit < units.size(); ++unit)
-          if (units.getCuts().contains(cut, unit)) {
-            const Sums &own = ofUnits[unit];
-            sums[cut] = {sums[cut].forward + own.forward, sums[cut].inputGradients + own.inputGradients,
-                         sums[cut].weightGradients + own.weightGradients, sums[cut].once + own.once,
-                         sums[cut].bytes + own.bytes, sums[cut].kept + own.kept};
-          }
-    }
-  findLeast(ofTables);
+void StageCosts::sumCuts() {
+  const place::Downsets &cuts = graph.getUnits().getCuts();
+  for (Table &table : tables) {
+    if (!table.cuts.empty())
+      continue;
+    table.cuts.resize(cuts.size());
+    for (int cut = 0; cut < cuts.size(); ++cut)
+      for (size_t unit = 0; unit < table.units.size(); ++unit)
+        if (cuts.contains(cut, static_cast<int>(unit)))
+          table.cuts[cut] += table.units[unit];
+  }
 }
 
 //===----------------------------------------------------------------------===//
 // Stages
 //===----------------------------------------------------------------------===//
 
+uint32_t StageCosts::tableOf(uint32_t option, int64_t firstRank) const {
+  size_t mesh = option / setting.recompute.size(), recompute = option % setting.recompute.size();
+  return static_cast<uint32_t>((firstKind[mesh] + positions[mesh]->of(firstRank)) * setting.recompute.size() + recompute);
+}
+
 /// A parameter that several units compute with counts once on a stage. Where another stage has it as well, each sends the
 /// other its part of the gradient.
 void StageCosts::addTied(uint32_t from, uint32_t to, const Table &table, Stage &stage) const {
+  const Kind &kind = kinds[table.kind];
   for (size_t index : graph.getTied()) {
     const UnitParameter &parameter = graph.getUnits().getParameters()[index];
-    const LayoutTable::Parameter &row = layouts[table.position]->parameters[index];
+    int64_t gradientBytes = kind.layouts.table->parameters[index].gradientBytes;
     auto inside = std::count_if(parameter.units.begin(), parameter.units.end(), [&](int unit) {
       return graph.contains(to, unit) && !graph.contains(from, unit);
     });
     if (inside == 0)
       continue;
-    stage.sums.bytes -= (inside - 1) * parameterBytes(row);
-    stage.sums.once -= static_cast<double>(inside - 1) * parameterOnce(row);
-    if (inside < static_cast<int64_t>(parameter.units.size()) && row.gradientBytes > 0) {
-      const StagePosition &position = positions.kinds[table.position];
-      const cost::GroupShape &link = position.before.ranks > 1 ? position.before : position.after;
-      stage.sums.once +=
-          links.messageSeconds(row.gradientBytes, link);
-      stage.sums.bytes += row.gradientBytes;
+    stage.sums.bytes -= (inside - 1) * parameterBytes(kind, index);
+    stage.sums.once -= static_cast<double>(inside - 1) * parameterOnce(kind, index);
+    if (inside < static_cast<int64_t>(parameter.units.size()) && gradientBytes > 0) {
+      const StagePosition &position = *kind.position;
+      stage.sums.once += links.messageSeconds(gradientBytes, position.before.ranks > 1 ? position.before : position.after);
+      stage.sums.bytes += gradientBytes;
     }
   }
 }
 
-StageCosts::Stage StageCosts::stageOf(uint32_t from, uint32_t to, size_t tableIndex) const {
-  const Table &table = tables[tableIndex];
-  const Sums &a = cutSums[tableIndex][from], &b = cutSums[tableIndex][to];
-  Stage stage{{b.forward - a.forward, b.inputGradients - a.inputGradients, b.weightGradients - a.weightGradients,
-               b.once - a.once, b.bytes - a.bytes + again[tableIndex], b.kept - a.kept}};
-  const LayoutTable &layout = *layouts[table.position];
-  const StagePosition &position = positions.kinds[table.position];
+/// The bytes that the unit which computes most again does.
+int64_t StageCosts::mostAgain(uint32_t from, uint32_t to, const Table &table) const {
+  int64_t most = 0;
+  for (auto [unit, bytes] : llvm::enumerate(table.again))
+    if (bytes > most && graph.contains(to, static_cast<int>(unit)) && !graph.contains(from, static_cast<int>(unit)))
+      most = bytes;
+  return most;
+}
+
+/// Full recomputation in segments of equal numbers of units, which keep what is alive at their borders, for each micro-batch
+/// in flight, and one of which is computed again at a time: about as many as need least on a first stage, whose micro-batches
+/// in flight are most.
+void StageCosts::chooseSegments(int64_t most, Sums &sums) const {
+  auto borders = static_cast<double>(setting.inFlight(0) * sums.kept);
+  auto best = static_cast<int64_t>(std::sqrt(borders / static_cast<double>(std::max<int64_t>(most, 1))));
+  int64_t length = std::clamp<int64_t>(best, 1, sums.units);
+  sums.bytes += std::min(sums.forwardBytes, length * most);
+  sums.kept = llvm::divideCeil(sums.kept, length);
+}
+
+/// The messages that a stage receives, in the time and bytes of a rank that has a part of them by these layouts.
+void StageCosts::addMessages(uint32_t from, uint32_t to, const LayoutTables::Known &layouts, const StagePosition &receiver,
+                             bool isFull, Stage &stage) const {
   for (const CutGraph::Incoming &incoming : graph.incoming(from, to)) {
-    int64_t bytes = layout.messageBytes[incoming.message];
-    const cost::GroupShape &link = incoming.fromNext ? position.after : position.before;
+    const cost::GroupShape &link = incoming.fromNext ? receiver.after : receiver.before;
     if (link.ranks < 2)
       continue; // no stage lies there
-    double seconds = links.messageSeconds(bytes, link);
+    auto bytes =
+        static_cast<int64_t>(layouts.share * static_cast<double>(layouts.table->messageBytes[incoming.message]));
     const UnitMessage &message = graph.getUnits().getMessages()[incoming.message];
-    (message.isForward ? stage.activations : stage.gradients) += seconds;
-    if (message.isForward && message.isKept)
+    (message.isForward ? stage.activations : stage.gradients) += links.messageSeconds(bytes, link);
+    if (message.isForward && (message.isKept || isFull)) // the first segment begins with it
       stage.sums.kept += bytes;
   }
+}
+
+StageCosts::Stage StageCosts::stageOf(uint32_t from, uint32_t to, size_t index) const {
+  const Table &table = tables[index];
+  Stage stage{table.cuts[to] - table.cuts[from]};
+  bool isFull = table.recompute == Recompute::Full;
+  int64_t most = mostAgain(from, to, table);
+  if (isFull)
+    chooseSegments(most, stage.sums);
+  else
+    stage.sums.bytes += most;
+  // Where everything is kept, most is there before the gradients are.
+  if (table.recompute != Recompute::None)
+    stage.sums.bytes += table.gradients;
+  const Kind &kind = kinds[table.kind];
+  addMessages(from, to, kind.layouts, *kind.position, isFull, stage);
   addTied(from, to, table, stage);
   return stage;
 }
 
 /// What the first micro-batch needs on its way: under zero-bubble schedules the gradients of weights fill gaps.
 double StageCosts::passOf(const Sums &sums) const {
-  double all = sums.forward + sums.inputGradients + sums.weightGradients;
+  double all = sums.microBatch();
   return isZeroBubble() ? std::max(sums.forward, all - 2 * sums.weightGradients) : all;
 }
 
@@ -272,25 +260,23 @@ StageCost StageCosts::costOf(uint32_t from, uint32_t to, size_t table) const {
   Stage stage = stageOf(from, to, table);
   const Sums &sums = stage.sums;
   double received = stage.activations + stage.gradients;
-  double microBatch = sums.forward + sums.inputGradients + sums.weightGradients + received;
   double pass = passOf(sums) + received;
-  return {pass, static_cast<double>(setting.microBatches) * microBatch - pass + sums.once, sums.bytes, sums.kept};
+  return {pass, static_cast<double>(setting.microBatches) * (sums.microBatch() + received) - pass + sums.once, sums.bytes,
+          sums.kept};
 }
 
-StageProblem StageCosts::problem(std::optional<int64_t> memoryLimitBytes) const {
+StageProblem StageCosts::problem(std::optional<int64_t> memoryLimitBytes) {
+  sumCuts();
   StageProblem problem;
-  problem.ranks = setting.stages; // in units of a stage's ranks: all have as many
+  problem.ranks = setting.ranks;
   for (int64_t stage = 0; stage < setting.stages; ++stage)
     problem.inFlight.push_back(setting.inFlight(stage));
   problem.memoryLimitBytes = memoryLimitBytes;
   problem.larger = graph.getLarger();
-  problem.optionRanks.assign(setting.recompute.size(), 1);
+  for (const StageSplit &mesh : meshes)
+    problem.optionRanks.insert(problem.optionRanks.end(), setting.recompute.size(), mesh.ranks());
   problem.tables = static_cast<uint32_t>(tables.size());
-  problem.tableOf = [this](uint32_t option, int64_t stage) {
-    return static_cast<uint32_t>(positions.ofStage[std::min<size_t>(stage, positions.ofStage.size() - 1)] *
-                                     setting.recompute.size() +
-                                 option);
-  };
+  problem.tableOf = [this](uint32_t option, int64_t firstRank) { return tableOf(option, firstRank); };
   problem.cost = [this](uint32_t from, uint32_t to, uint32_t table) { return costOf(from, to, table); };
   return problem;
 }
@@ -299,12 +285,41 @@ StageProblem StageCosts::problem(std::optional<int64_t> memoryLimitBytes) const 
 // Bounds and simulation
 //===----------------------------------------------------------------------===//
 
-/// The largest w is at least the average, so that a step takes at least ((p - 1) sum of c + m sum of t + sum of o) / p;
-/// messages take no less than nothing.
-double StageCosts::boundSeconds() const {
-  double stages = static_cast<double>(setting.stages);
-  double pass = isZeroBubble() ? std::max(least.forward, least.withoutWeights) : least.microBatch;
-  return ((stages - 1) * pass + static_cast<double>(setting.microBatches) * least.microBatch + least.once) / stages;
+/// With a_s the share of all ranks that stage s has, the largest w is at least the average of all by these shares, so that a
+/// step takes at least the sum over stages of a_s (m t_s + o_s) + (1 - a_s) c_s, each of which is a sum over units; messages take no
+/// less than nothing. Each unit as it is fastest, on any kind of stage; a tied parameter counts once.
+void StageCosts::findLeast() {
+  auto microBatches = static_cast<double>(setting.microBatches);
+  size_t tied = graph.getTied().size();
+  double ofPasses = 0, ofForward = 0; // by what c is: all of a micro-batch but 2 W, or F; the larger one holds
+  std::vector<double> tiedOnce(tied, 0);
+  std::vector<int64_t> tiedBytes(tied, 0);
+  for (int unit = 0; unit < graph.getUnits().size(); ++unit) {
+    double pass = std::numeric_limits<double>::infinity(), forward = pass;
+    int64_t bytes = std::numeric_limits<int64_t>::max();
+    for (const Table &table : tables) {
+      const Sums &sums = table.units[unit];
+      double share = shareOf(kinds[table.kind]), work = share * (microBatches * sums.microBatch() + sums.once);
+      pass = std::min(pass, work + (1 - share) * (sums.microBatch() - (isZeroBubble() ? 2 * sums.weightGradients : 0)));
+      forward = std::min(forward, work + (1 - share) * sums.forward);
+      // Segments may be longer than a unit, and so keep less than its border.
+      bytes = std::min(bytes, sums.bytes + (table.recompute == Recompute::Full ? 0 : sums.kept));
+    }
+    ofPasses += pass;
+    ofForward += forward;
+    leastBytes += bytes;
+  }
+  leastSeconds = isZeroBubble() ? std::max(ofPasses, ofForward) : ofPasses;
+  for (const Kind &kind : kinds)
+    for (auto [index, parameter] : llvm::enumerate(graph.getTied())) {
+      tiedOnce[index] = std::max(tiedOnce[index], shareOf(kind) * parameterOnce(kind, parameter));
+      tiedBytes[index] = std::max(tiedBytes[index], parameterBytes(kind, parameter));
+    }
+  for (auto [index, parameter] : llvm::enumerate(graph.getTied())) {
+    auto copies = static_cast<int64_t>(graph.getUnits().getParameters()[parameter].units.size()) - 1;
+    leastSeconds -= static_cast<double>(copies) * tiedOnce[index];
+    leastBytes -= copies * tiedBytes[index];
+  }
 }
 
 /// k X + e Y for the seconds X of a micro-batch and Y of what is done once, of which the tables know a bound of w X + Y
@@ -317,8 +332,8 @@ double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const St
   bool splitsUpdate = zero.value_or(1) >= 1, scatters = zero.value_or(2) >= 2;
   double often = fillsGaps ? microBatches : stages - 1 + microBatches;
   double once = splitsUpdate ? 1 / static_cast<double>(setting.data) : 1;
-  for (const StagePosition &position : links.positions(setting.stages, setting.ranksOfStage()).kinds) {
-    int64_t samples = setting.samples(tables.getBatch());
+  for (const StagePosition &position : links.alike(setting.stages, {setting.data, setting.tensor}).kinds) {
+    int64_t samples = setting.samples(tables.getBatch(), setting.data);
     LayoutTables::Known known{nullptr, 1};
     if (isExact)
       known.table = tables.find(setting.tensor, samples, position.device);
@@ -332,7 +347,7 @@ double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const St
     double least = known.share * layout->boundSeconds + (1 - known.share) * layout->leastOnce; // of w X + Y
     double reduce = 0;
     for (int64_t bytes : layout->leastGradientBytes)
-      reduce += links.dataSeconds(setting, scatters ? Collective::ReduceScatter : Collective::AllReduce, bytes);
+      reduce += links.dataSeconds(position, scatters ? Collective::ReduceScatter : Collective::AllReduce, bytes);
     double share = often / LayoutTable::kWeight;
     double seconds = share * (least - (stages - 1) * LayoutTable::kWeight * layout->mostAtCut) +
                      (once - share) * layout->leastOnce + reduce;
@@ -343,13 +358,29 @@ double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const St
   return best;
 }
 
+/// A message between stages of different meshes takes as long as its side with the larger parts does.
+void StageCosts::addSenders(const std::vector<PlannedStage> &planned, std::vector<Stage> &stages) const {
+  for (size_t s = 0; s < stages.size(); ++s) {
+    auto add = [&](size_t sender) {
+      Stage sent;
+      addMessages(planned[s].from, planned[s].to, kinds[tableOf(planned[sender]).kind].layouts,
+                  *kinds[tableOf(planned[s]).kind].position, false, sent);
+      return sent;
+    };
+    if (s > 0)
+      stages[s].activations = std::max(stages[s].activations, add(s - 1).activations);
+    if (s + 1 < stages.size())
+      stages[s].gradients = std::max(stages[s].gradients, add(s + 1).gradients);
+  }
+}
+
 double StageCosts::simulate(const std::vector<PlannedStage> &planned) const {
   if (planned.size() == 1)
     return stepSeconds(planned);
   std::vector<Stage> stages;
   for (const PlannedStage &one : planned)
-    stages.push_back(
-        stageOf(one.from, one.to, positions.ofStage[one.firstRank] * setting.recompute.size() + one.option));
+    stages.push_back(stageOf(one.from, one.to, tableOf(one.option, one.firstRank)));
+  addSenders(planned, stages);
   std::vector<simulate::ChunkTimes> times;
   for (size_t s = 0; s < stages.size(); ++s)
     times.push_back({stages[s].sums.forward, stages[s].sums.inputGradients, stages[s].sums.weightGradients, 0,

@@ -2,7 +2,9 @@
 #ifndef PDC_COMPILER_PLAN_STAGES_STAGECOSTS_H
 #define PDC_COMPILER_PLAN_STAGES_STAGECOSTS_H
 
+#include "compiler/plan/stages/CutGraph.h"
 #include "compiler/plan/stages/LayoutTables.h"
+#include "compiler/plan/stages/StageLinks.h"
 #include "compiler/plan/stages/StageProblem.h"
 #include "compiler/schedule/Schedule.h"
 #include "compiler/simulate/Simulation.h"
@@ -14,144 +16,127 @@ using dist::kRecomputes;
 using dist::Recompute;
 using dist::toString;
 
-/// Everything but the cuts: stages of equal numbers of ranks, each with the same mesh.
+/// Everything but the cuts.
 struct StageSetting {
-  int64_t stages = 1, data = 1, tensor = 1, zero = 0, microBatches = 1;
+  int64_t stages = 1;
+  int64_t data = 1, tensor = 1; // the mesh of each stage, where all are alike
+  int64_t zero = 0, microBatches = 1;
   std::string schedule = "none"; // none, accumulation, 1f1b, gpipe, zb-h1
   std::vector<Recompute> recompute = {Recompute::None}; // that each stage may choose from
+  /// Where stages need not be alike: the meshes that each may choose from, and the ranks of all stages together.
+  std::vector<StageSplit> meshes = {};
+  int64_t ranks = 0;
 
+  bool isAlike() const { return meshes.empty(); }
   int64_t ranksOfStage() const { return data * tensor; }
-  /// Of a micro-batch, on the rank that has most.
-  int64_t samples(int64_t batch) const {
-    int64_t parts = microBatches * data;
+  /// Of a micro-batch, on the rank that has most, of a stage with so many replicas.
+  int64_t samples(int64_t batch, int64_t replicas) const {
+    int64_t parts = microBatches * replicas;
     return (batch + parts - 1) / parts;
   }
   /// Of how many micro-batches a stage holds the activations.
   int64_t inFlight(int64_t stage) const;
 };
 
-/// The cuts of a step, and what crosses where; the same for every setting.
-class CutGraph {
-public:
-  explicit CutGraph(const StepUnits &units);
-
-  const StepUnits &getUnits() const { return units; }
-  const std::vector<std::vector<uint32_t>> &getLarger() const { return larger; }
-  /// Parameters that several units compute with.
-  const std::vector<size_t> &getTied() const { return tied; }
-  bool contains(uint32_t cut, int unit) const { return units.getCuts().contains(static_cast<int>(cut), unit); }
-  /// Messages that a stage between two cuts receives.
-  struct Incoming {
-    uint32_t message;
-    bool fromNext; // from a later stage: a gradient
-  };
-  const std::vector<Incoming> &incoming(uint32_t from, uint32_t to) const;
-
-private:
-  const StepUnits &units;
-  std::vector<std::vector<uint32_t>> larger;
-  std::vector<size_t> tied;
-  mutable std::vector<std::vector<std::optional<std::vector<Incoming>>>> known;
-};
-
-/// Where a stage's ranks lie: a rank with the device that computes, the links to its neighbours.
-struct StagePosition {
-  int64_t device = 0;
-  cost::GroupShape before, after;
-  bool operator==(const StagePosition &) const = default;
-};
-
-/// What settings share: where stages and replicas lie, the times of their collectives.
-class StageLinks {
-public:
-  StageLinks(const machine::Cluster &cluster, const cost::CostModel &costs) : cluster(cluster), costs(costs) {}
-
-  struct Positions {
-    std::vector<StagePosition> kinds;
-    std::vector<size_t> ofStage; // into `kinds`
-  };
-  const Positions &positions(int64_t stages, int64_t ranksOfStage);
-  /// Of a collective over replicas of a stage.
-  double dataSeconds(const StageSetting &setting, cost::Collective collective, int64_t bytes);
-  double messageSeconds(int64_t bytes, const cost::GroupShape &link) const {
-    return costs.collectiveSeconds(cost::Collective::PointToPoint, static_cast<double>(bytes), link);
-  }
-
-private:
-  struct Replicas {
-    cost::GroupShape shape;
-    std::map<std::pair<int, int64_t>, double> times;
-  };
-  int64_t slowestOf(int64_t first, int64_t ranks) const;
-
-  const machine::Cluster &cluster;
-  const cost::CostModel &costs;
-  std::map<std::pair<int64_t, int64_t>, Positions> known;
-  std::map<std::tuple<int64_t, int64_t, int64_t>, Replicas> replicas;
-};
-
 /// No plan with these numbers of stages, ranks and micro-batches takes less, in whatever layouts, under any of the ZeRO
-/// stages and schedules that `zero` and `schedule` leave open. Infinite where the step cannot be split so. Unless
-/// `isExact`, tables that are there already are asked, of more samples if need be.
+/// stages and schedules that `zero` and `schedule` leave open; all stages have the same mesh. Infinite where the step cannot
+/// be split so. Unless `isExact`, tables that are there already are asked, of more samples if need be.
 double boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const StageSetting &setting,
                          std::optional<int64_t> zero, std::optional<std::string> schedule, bool isExact = true);
 
 /// The costs of stages under one setting.
 class StageCosts {
 public:
+  /// Of a setting whose stages need not be alike, tables of more samples are taken where those of the right number are not
+  /// there: no plan costs less than so, and refine() asks for what a plan lacks.
   StageCosts(const CutGraph &graph, LayoutTables &tables, StageLinks &links, const StageSetting &setting);
 
   /// No plan takes less in the layouts of the tables.
-  double boundSeconds() const;
+  double boundSeconds() const { return leastSeconds; }
   /// Some stage needs at least so many bytes.
-  int64_t boundBytes() const { return least.bytes / setting.stages; }
-  StageProblem problem(std::optional<int64_t> memoryLimitBytes) const;
-  Recompute recomputeOf(const PlannedStage &stage) const { return setting.recompute[stage.option]; }
+  int64_t boundBytes() const { return leastBytes / setting.stages; }
+  /// Refers to these costs.
+  StageProblem problem(std::optional<int64_t> memoryLimitBytes);
+  const StageSplit &meshOf(const PlannedStage &stage) const { return meshes[stage.option / setting.recompute.size()]; }
+  Recompute recomputeOf(const PlannedStage &stage) const {
+    return setting.recompute[stage.option % setting.recompute.size()];
+  }
   /// The stages of a plan in simulated time.
   double simulate(const std::vector<PlannedStage> &stages) const;
+
+  /// Meshes that the step cannot be split by. While there are any, nothing else may be asked.
+  const std::vector<StageSplit> &getImpossible() const { return impossible; }
+  /// Whether a plan's costs are those of its samples. If not, asks for the tables that it lacks, for new costs to use.
+  bool refine(const std::vector<PlannedStage> &stages);
 
 private:
   /// Sums over units; differences of two cuts are what lies between them.
   struct Sums {
     double forward = 0, inputGradients = 0, weightGradients = 0, once = 0;
     int64_t bytes = 0, kept = 0;
+    int64_t forwardBytes = 0, units = 0; // all that a forward pass makes and its backward needs; how many units
+
+    double microBatch() const { return forward + inputGradients + weightGradients; }
+    Sums &operator+=(const Sums &other);
+    Sums operator-(const Sums &other) const;
   };
-  /// The costs of one kind of stage: position and recomputation.
+  /// A stage's mesh and place.
+  struct Kind {
+    size_t mesh;
+    const StagePosition *position;
+    LayoutTables::Known layouts;
+  };
+  /// The costs of one kind of stage and recomputation.
   struct Table {
-    size_t position, recompute;
+    size_t kind;
+    Recompute recompute;
+    std::vector<Sums> units;
+    std::vector<Sums> cuts; // of all units of each cut
+    std::vector<int64_t> again; // per unit: bytes that are computed again
+    int64_t gradients = 0;      // the most bytes of gradients at an op
   };
   struct Stage {
     Sums sums;
     double activations = 0, gradients = 0; // seconds of the messages that it receives
   };
-  struct Least {
-    double forward = 0, withoutWeights = 0, microBatch = 0, once = 0;
-    int64_t bytes = 0;
-  };
-  void sumUnits();
-  Sums sumsOf(const LayoutTable &layouts, int unit, Recompute recompute) const;
-  double parameterOnce(const LayoutTable::Parameter &parameter) const;
-  int64_t parameterBytes(const LayoutTable::Parameter &parameter) const;
-  double dataSeconds(cost::Collective collective, int64_t bytes) const {
-    return links.dataSeconds(setting, collective, bytes);
+  void addKinds(const StageSplit &mesh);
+  Table makeTable(size_t kind, Recompute recompute) const;
+  void sumCuts();
+  Sums sumsOf(const Kind &kind, int unit, Recompute recompute) const;
+  double parameterOnce(const Kind &kind, size_t parameter) const;
+  int64_t parameterBytes(const Kind &kind, size_t parameter) const;
+  double dataSeconds(const Kind &kind, cost::Collective collective, int64_t bytes) const {
+    return links.dataSeconds(*kind.position, collective, bytes);
   }
-  void findLeast(const std::vector<std::vector<Sums>> &ofTables);
+  double shareOf(const Kind &kind) const {
+    return static_cast<double>(meshes[kind.mesh].ranks()) / static_cast<double>(setting.ranks);
+  }
+  void findLeast();
+  uint32_t tableOf(uint32_t option, int64_t firstRank) const;
   Stage stageOf(uint32_t from, uint32_t to, size_t table) const;
+  void addMessages(uint32_t from, uint32_t to, const LayoutTables::Known &layouts, const StagePosition &receiver,
+                   bool isFull, Stage &stage) const;
+  void addSenders(const std::vector<PlannedStage> &planned, std::vector<Stage> &stages) const;
+  const Table &tableOf(const PlannedStage &stage) const { return tables[tableOf(stage.option, stage.firstRank)]; }
+  void chooseSegments(int64_t most, Sums &sums) const;
+  int64_t mostAgain(uint32_t from, uint32_t to, const Table &table) const;
   void addTied(uint32_t from, uint32_t to, const Table &table, Stage &stage) const;
   StageCost costOf(uint32_t from, uint32_t to, size_t table) const;
   bool isZeroBubble() const { return setting.schedule == "zb-h1"; }
   double passOf(const Sums &sums) const;
 
   const CutGraph &graph;
+  LayoutTables &layoutTables;
   StageLinks &links;
   StageSetting setting;
   int64_t batch;
-  const StageLinks::Positions &positions;
-  std::vector<const LayoutTable *> layouts;    // per kind of position
-  std::vector<Table> tables;
-  std::vector<std::vector<Sums>> cutSums;      // per table and cut
-  std::vector<int64_t> again;                  // per table: bytes of what is computed again at once
-  Least least; // of all units
+  std::vector<StageSplit> meshes, impossible;
+  std::vector<Kind> kinds;
+  std::vector<const StageLinks::Positions *> positions; // per mesh
+  std::vector<size_t> firstKind;                        // per mesh
+  std::vector<Table> tables;     // per kind and recomputation
+  double leastSeconds = 0;
+  int64_t leastBytes = 0; // of all units
 };
 
 } // namespace pdc::plan

@@ -1,6 +1,7 @@
 //===- StageSearch.cpp - data, tensor, pipeline, ZeRO, micro-batches ------===//
 
 #include "compiler/plan/stages/StageSearch.h"
+#include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -13,6 +14,8 @@ static constexpr double kNear = 1.03;
 static constexpr size_t kMostSimulated = 4;
 /// Tensor parallelism that is searched stays within a node, but for small ones.
 static constexpr int64_t kLeastTensor = 8;
+/// Jobs and pipelines whose stages need not be alike: beyond, there are too many ways to share out the ranks.
+static constexpr int64_t kMostUnlikeRanks = 16, kMostUnlikeStages = 4;
 /// Units that a step should have for each stage of the longest pipeline.
 static constexpr int64_t kUnitsOfStage = 2;
 
@@ -21,6 +24,29 @@ std::string plan::describe(const StageSetting &setting) {
                      " tensor=" + std::to_string(setting.tensor) + " zero=" + std::to_string(setting.zero) + ", " +
                      std::to_string(setting.microBatches) + " micro-batch" + (setting.microBatches > 1 ? "es" : "");
   return setting.stages > 1 ? text + ", " + setting.schedule : text;
+}
+
+/// "3:1"; one number where all are equal.
+static std::string eachOf(const std::vector<StageSplit> &meshes, llvm::function_ref<int64_t(const StageSplit &)> numberOf) {
+  std::vector<std::string> numbers;
+  for (const StageSplit &mesh : meshes)
+    numbers.push_back(std::to_string(numberOf(mesh)));
+  return llvm::all_equal(numbers) ? numbers.front() : llvm::join(numbers, ":");
+}
+
+std::string plan::describe(const StageDecision &decision) {
+  std::string text = describe(decision.setting);
+  if (!decision.setting.isAlike())
+    text = "pipeline=" + eachOf(decision.meshes, [](const StageSplit &mesh) { return mesh.ranks(); }) +
+           " data=" + eachOf(decision.meshes, [](const StageSplit &mesh) { return mesh.data; }) +
+           " tensor=" + eachOf(decision.meshes, [](const StageSplit &mesh) { return mesh.tensor; }) +
+           text.substr(text.find(" zero="));
+  if (llvm::all_of(decision.recompute, [](Recompute word) { return word == Recompute::None; }))
+    return text;
+  text += ", recompute";
+  for (Recompute word : decision.recompute)
+    text += std::string(" ") + toString(word);
+  return text;
 }
 
 static bool isPowerOfTwo(int64_t number) { return (number & (number - 1)) == 0; }
@@ -52,6 +78,8 @@ public:
 
   std::optional<StageDecision> run() {
     solveGroups();
+    for (StageSetting &setting : unlikeSettings())
+      solveUnlike(std::move(setting));
     if (near.empty() && !closest)
       return std::nullopt;
     return decide();
@@ -66,6 +94,12 @@ private:
   std::vector<StageSetting> settingsOf(const StageSetting &group) const;
   std::vector<int64_t> microBatchCounts(int64_t data) const;
   void solve(StageSetting setting);
+  std::vector<StageSplit> unlikeMeshes(int64_t stages, int64_t microBatches);
+  std::vector<StageSetting> unlikeSettings();
+  void solveUnlike(StageSetting setting);
+  bool isTooLarge(const StageCosts &costs) const {
+    return request.memoryLimitBytes && costs.boundBytes() > *request.memoryLimitBytes && !near.empty();
+  }
   void keepClosest(Candidate candidate);
   StageDecision decide();
 
@@ -156,6 +190,45 @@ std::vector<StageSetting> StageSearch::settingsOf(const StageSetting &group) con
   return all;
 }
 
+/// How a stage can share some of the ranks, if each of the others has one or more.
+std::vector<StageSplit> StageSearch::unlikeMeshes(int64_t stages, int64_t microBatches) {
+  const StageSpace &space = request.space;
+  std::vector<StageSplit> meshes;
+  int64_t most = request.ranks - (stages - 1), samples = tables.getBatch() / microBatches;
+  for (int64_t tensor = 1; tensor <= most; ++tensor) {
+    bool isOffered = space.tensor ? *space.tensor == tensor
+                                  : isPowerOfTwo(tensor) && tensor <= std::max(request.cluster.ranksPerNode(), kLeastTensor);
+    for (int64_t data = 1; isOffered && data <= std::min(most / tensor, samples); ++data)
+      if (allows(space.data, data))
+        meshes.push_back({data, tensor});
+  }
+  return meshes;
+}
+
+/// Settings whose stages may have the numbers of ranks that suit them.
+std::vector<StageSetting> StageSearch::unlikeSettings() {
+  std::vector<StageSetting> all;
+  if (request.ranks > kMostUnlikeRanks)
+    return all;
+  for (int64_t stages = 2; stages <= std::min({kMostUnlikeStages, request.ranks - 1, int64_t(units.size())}); ++stages)
+    for (int64_t microBatches : microBatchCounts(1)) {
+      std::vector<StageSplit> meshes = unlikeMeshes(stages, microBatches);
+      bool haveOneSize = llvm::all_of(meshes, [&](const StageSplit &mesh) { return mesh.ranks() == meshes[0].ranks(); });
+      if (!allows(request.space.pipeline, stages) || haveOneSize)
+        continue;
+      StageSetting group{stages, meshes.back().data, meshes.back().tensor, 0, microBatches};
+      for (StageSetting &setting : settingsOf(group)) {
+        // ZeRO 2 and 3 save memory, but no time beyond that of ZeRO 1.
+        if (setting.zero > 1 && !request.space.zero && !request.memoryLimitBytes)
+          continue;
+        setting.meshes = meshes;
+        setting.ranks = request.ranks;
+        all.push_back(std::move(setting));
+      }
+    }
+  return all;
+}
+
 //===----------------------------------------------------------------------===//
 // The search
 //===----------------------------------------------------------------------===//
@@ -174,7 +247,7 @@ void StageSearch::solveGroups() {
   // Those of the most samples first: there the others find something known.
   std::vector<std::pair<int64_t, size_t>> order;
   for (auto [index, group] : llvm::enumerate(all))
-    order.emplace_back(-group.samples(tables.getBatch()), index);
+    order.emplace_back(-group.samples(tables.getBatch(), group.data), index);
   llvm::sort(order);
   for (auto [samples, index] : order) {
     const StageSetting &group = all[index];
@@ -201,8 +274,7 @@ void StageSearch::solveGroups() {
 void StageSearch::solve(StageSetting setting) {
   Candidate candidate{std::move(setting), nullptr, {}};
   candidate.costs = std::make_unique<StageCosts>(graph, tables, links, candidate.setting);
-  bool isLarge = request.memoryLimitBytes && candidate.costs->boundBytes() > *request.memoryLimitBytes;
-  if (candidate.costs->boundSeconds() >= best * kNear || (isLarge && !near.empty()))
+  if (candidate.costs->boundSeconds() >= best * kNear || isTooLarge(*candidate.costs))
     return;
   candidate.plan = planStages(candidate.costs->problem(request.memoryLimitBytes), best * kNear);
   if (candidate.plan.status == StageStatus::overMemory)
@@ -211,6 +283,33 @@ void StageSearch::solve(StageSetting setting) {
     return;
   best = std::min(best, candidate.plan.seconds);
   near.push_back(std::move(candidate));
+}
+
+/// Most meshes are never asked for their own layouts: with those for more samples no plan costs more, and only what the best
+/// plan uses is made exact, until all of it is.
+void StageSearch::solveUnlike(StageSetting setting) {
+  auto leaveOut = [&](const std::vector<StageSplit> &impossible) {
+    llvm::erase_if(setting.meshes, [&](const StageSplit &mesh) { return llvm::is_contained(impossible, mesh); });
+  };
+  while (!setting.meshes.empty()) {
+    Candidate candidate{setting, std::make_unique<StageCosts>(graph, tables, links, setting), {}};
+    const std::vector<StageSplit> impossible = candidate.costs->getImpossible();
+    if (impossible.empty()) {
+      if (candidate.costs->boundSeconds() >= best || isTooLarge(*candidate.costs))
+        return;
+      candidate.plan = planStages(candidate.costs->problem(request.memoryLimitBytes), best);
+      if (candidate.plan.status == StageStatus::impossible)
+        return;
+      if (candidate.costs->refine(candidate.plan.stages)) {
+        if (candidate.plan.status == StageStatus::overMemory)
+          return keepClosest(std::move(candidate));
+        best = std::min(best, candidate.plan.seconds);
+        near.push_back(std::move(candidate));
+        return;
+      }
+    }
+    leaveOut(impossible);
+  }
 }
 
 void StageSearch::keepClosest(Candidate candidate) {
@@ -246,11 +345,17 @@ StageDecision StageSearch::decide() {
   decision.plansConsidered = tables.plansConsidered;
   std::vector<int64_t> stageOfUnit(units.size(), 0);
   for (auto [s, stage] : llvm::enumerate(chosen->plan.stages)) {
+    decision.meshes.push_back(chosen->costs->meshOf(stage));
     decision.recompute.push_back(chosen->costs->recomputeOf(stage));
     decision.bytes.push_back(stageBytes(stage.cost, chosen->setting.inFlight(static_cast<int64_t>(s))));
     for (int unit = 0; unit < units.size(); ++unit)
       if (graph.contains(stage.to, unit) && !graph.contains(stage.from, unit))
         stageOfUnit[unit] = static_cast<int64_t>(s);
+  }
+  if (llvm::all_equal(decision.meshes)) {
+    decision.setting.meshes.clear();
+    decision.setting.data = decision.meshes.front().data;
+    decision.setting.tensor = decision.meshes.front().tensor;
   }
   const passes::StepClasses &classes = units.getClasses();
   for (mlir::Operation &op : step.getBody().front())

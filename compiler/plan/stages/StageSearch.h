@@ -28,6 +28,7 @@ struct StageRequest {
 struct StageDecision {
   StageSetting setting;
   StagePlan plan;
+  std::vector<StageSplit> meshes;    // per stage
   std::vector<Recompute> recompute; // per stage
   std::vector<int64_t> bytes;       // of a rank of each stage
   std::vector<int64_t> chunkOfOp;   // per op of the step; -1: no forward op
@@ -37,13 +38,14 @@ struct StageDecision {
   double plansConsidered = 0;
   double searchSeconds = 0;
 
-  /// The whole batch at once, on one stage.
-  bool isWhole() const { return setting.stages == 1 && setting.microBatches == 1; }
+  /// The whole batch at once, on one stage, and nothing computed again.
+  bool isWhole() const { return setting.stages == 1 && setting.microBatches == 1 && recompute.front() == Recompute::None; }
   bool fits() const { return plan.status == StageStatus::found; }
 };
 
 /// The best way to run a step that trains: over all numbers of stages, meshes, ZeRO stages, micro-batches, schedules, cuts,
-/// and what is computed again on each stage. Of settings whose bound is above the best plan nothing more is asked. The
+/// and what is computed again on each stage. Of up to 16 ranks and 4 stages, stages may also have different numbers of ranks,
+/// each divided as is best (PipeDream's 15-1, Narayanan et al. 2019). Of settings whose bound is above the best plan nothing more is asked. The
 /// schedules of the few best plans are simulated, and the fastest is taken. Where nothing fits into memory, the plan that
 /// lacks least.
 ///
@@ -52,6 +54,8 @@ std::optional<StageDecision> searchStages(nn::StepOp step, const StageRequest &r
 
 /// "pipeline=2 data=2 tensor=1 zero=0, 8 micro-batches, 1f1b"
 std::string describe(const StageSetting &setting);
+/// The same, with ", recompute full none" where stages compute something again.
+std::string describe(const StageDecision &decision);
 
 } // namespace pdc::plan
 

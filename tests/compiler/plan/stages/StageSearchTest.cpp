@@ -7,6 +7,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace pdc;
@@ -71,6 +72,26 @@ nn.model @stack(%x: tensor<?x512xf32>) -> (loss: tensor<f32>) {
   %y = nn.repeat )" +
          std::to_string(layers) + R"( @layer "h" (%x) : (tensor<?x512xf32>) -> tensor<?x512xf32>
   %loss = nn.reduce_mean %y {axes = array<i64: 0, 1>} : (tensor<?x512xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+)";
+}
+
+/// Layers that have much work and few parameters, before one with little work and many.
+std::string wideHead() {
+  return R"(
+nn.block @layer(%x: tensor<?x256x256xf32>) -> tensor<?x256x256xf32> {
+  %w = nn.param "w" init(kaiming) : tensor<256x256xf32>
+  %y = nn.linear %x, %w : (tensor<?x256x256xf32>, tensor<256x256xf32>) -> tensor<?x256x256xf32>
+  %z = nn.tanh %y : tensor<?x256x256xf32>
+  nn.return %z : tensor<?x256x256xf32>
+}
+nn.model @wide_head(%x: tensor<?x256x256xf32>) -> (loss: tensor<f32>) {
+  %y = nn.repeat 6 @layer "h" (%x) : (tensor<?x256x256xf32>) -> tensor<?x256x256xf32>
+  %pooled = nn.reduce_mean %y {axes = array<i64: 1>} : (tensor<?x256x256xf32>) -> tensor<?x256xf32>
+  %w = nn.param "head" init(kaiming) : tensor<256x65536xf32>
+  %head = nn.linear %pooled, %w : (tensor<?x256xf32>, tensor<256x65536xf32>) -> tensor<?x65536xf32>
+  %loss = nn.reduce_mean %head {axes = array<i64: 0, 1>} : (tensor<?x65536xf32>) -> tensor<f32>
   nn.return %loss : tensor<f32>
 }
 )";
@@ -164,6 +185,27 @@ TEST(StageSearch, NoSettingAndNoCutsAreBetter) {
               EXPECT_LE(boundOfAllLayouts(tables, links, setting, zero, setting.schedule), plan.seconds * (1 + 1e-9))
                   << describe(setting);
             }
+      for (int64_t stages : {2, 3})
+        for (int64_t microBatches : {1, 2, 4, 8})
+          for (int64_t zero = 0; zero <= 3; ++zero)
+            for (const char *schedule : {"1f1b", "zb-h1"}) {
+              StageSetting setting{stages, 1, 1, zero, microBatches, schedule};
+              setting.ranks = 4;
+              for (StageSplit mesh : {StageSplit{1, 1}, {2, 1}, {1, 2}, {3, 1}})
+                if (mesh.ranks() <= 5 - stages && mesh.data * microBatches <= 8) {
+                  setting.meshes.push_back(mesh);
+                  ASSERT_TRUE(tables.find(mesh.tensor, setting.samples(8, mesh.data), 0));
+                }
+              if (memory)
+                setting.recompute.assign(std::begin(kRecomputes), std::end(kRecomputes));
+              StageCosts costs(graph, tables, links, setting);
+              StagePlan plan = planStagesByBruteForce(costs.problem(memory));
+              if (plan.status != StageStatus::found)
+                continue;
+              EXPECT_TRUE(costs.refine(plan.stages));
+              EXPECT_LE(costs.boundSeconds(), plan.seconds * (1 + 1e-9)) << describe(setting);
+              best = std::min(best, plan.seconds);
+            }
       EXPECT_DOUBLE_EQ(search.decision->leastSeconds, best) << preset;
       EXPECT_LE(search.decision->lowerBoundSeconds, best);
       EXPECT_GT(search.decision->lowerBoundSeconds, 0);
@@ -197,6 +239,23 @@ TEST(StageSearch, FasterDevicesGetMoreLayers) {
   EXPECT_GT(stages[3].to - stages[3].from, stages[0].to - stages[0].from);
 }
 
+TEST(StageSearch, StagesGetAsManyRanksAsTheirWorkNeeds) {
+  Training training(wideHead(), 48);
+  StageSpace space;
+  space.tensor = 1;
+  Search search(training, clusterOf(), 4, space);
+  ASSERT_TRUE(search.decision);
+  EXPECT_EQ(search.decision->meshes, (std::vector<StageSplit>{{3, 1}, {1, 1}}));
+  EXPECT_EQ(describe(*search.decision).rfind("pipeline=3:1 data=3:1 tensor=1 zero=", 0), 0u) << describe(*search.decision);
+  // Of stages that are all alike none are as fast.
+  space.data = 2;
+  Search alike(training, clusterOf(), 4, space);
+  ASSERT_TRUE(alike.decision);
+  EXPECT_LT(search.decision->leastSeconds, alike.decision->leastSeconds);
+  space.data = 3; // with no others beside it
+  EXPECT_FALSE(Search(training, clusterOf(), 4, space).decision);
+}
+
 TEST(StageSearch, WhatIsGivenIsKept) {
   Training training(stackOf(8), 64);
   StageSpace space;
@@ -225,6 +284,38 @@ TEST(StageSearch, MemoryIsKeptOrTheClosestPlanIsTold) {
   ASSERT_TRUE(none.decision);
   EXPECT_FALSE(none.decision->fits());
   EXPECT_GT(*llvm::max_element(none.decision->bytes), 1000);
+}
+
+TEST(StageSearch, WhatDoesNotFitIsComputedAgain) {
+  Training training("models/gpt_tiny.mlir", 16);
+  StageSpace space;
+  space.pipeline = 2;
+  space.microBatches = 4;
+  space.schedule = "1f1b";
+  space.recompute = Recompute::None;
+  Search keeps(training, clusterOf(), 4, space);
+  ASSERT_TRUE(keeps.decision);
+  int64_t most = *llvm::max_element(keeps.decision->bytes);
+  int64_t previous = most;
+  for (Recompute word : {Recompute::Selective, Recompute::Full}) {
+    space.recompute = word;
+    Search again(training, clusterOf(), 4, space);
+    ASSERT_TRUE(again.decision);
+    int64_t bytes = *llvm::max_element(again.decision->bytes);
+    EXPECT_LT(bytes, most) << toString(word);
+    EXPECT_GT(again.decision->leastSeconds, keeps.decision->leastSeconds) << toString(word);
+    previous = std::min(previous, bytes);
+  }
+  // Left open, as little is computed again as fits.
+  space.recompute.reset();
+  EXPECT_EQ(Search(training, clusterOf(), 4, space, most).decision->recompute, std::vector(2, Recompute::None));
+  Search tight(training, clusterOf(), 4, space, previous);
+  ASSERT_TRUE(tight.decision && tight.decision->fits());
+  EXPECT_THAT(tight.decision->recompute, testing::Contains(testing::Ne(Recompute::None)));
+  EXPECT_THAT(tight.decision->bytes, testing::Each(testing::Le(previous)));
+  EXPECT_NE(describe(*tight.decision).find(", recompute "), std::string::npos);
+  space.recompute = Recompute::None;
+  EXPECT_FALSE(Search(training, clusterOf(), 4, space, previous).decision->fits());
 }
 
 /// The balance of experts is that of the batch unless somebody asks for micro-batches.
