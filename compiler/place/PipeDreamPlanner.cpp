@@ -50,10 +50,14 @@ Placement pdc::place::placePipeDream(const PipeDreamProfile &profile, const Plac
 
   PipeDreamModel model{devices, bandwidth, options.memoryBytes, options.fewerDevices};
   // Along a few chains of cuts for a first bound, then over all cuts.
-  PipeDreamCuts chains = findPipeDreamChains(profile, prepared);
-  std::optional<PipeDreamPlan> plan = findPipeDreamPlan(chains, model, std::nullopt);
-  PipeDreamCuts cuts = findPipeDreamCuts(profile, prepared, options.maxCuts);
-  plan = findPipeDreamPlan(cuts, model, plan ? std::optional(plan->bottleneckSeconds) : std::nullopt);
+  PipeDreamCuts cuts = findPipeDreamChains(profile, prepared);
+  std::optional<PipeDreamPlan> plan = findPipeDreamPlan(cuts, model, std::nullopt);
+  PipeDreamCuts all = findPipeDreamCuts(profile, prepared, options.maxCuts);
+  std::optional<double> bound = plan ? std::optional(plan->bottleneckSeconds) : std::nullopt;
+  if (std::optional<PipeDreamPlan> better = findPipeDreamPlan(all, model, bound)) {
+    plan = better;
+    cuts = std::move(all);
+  }
   if (!plan)
     throw PlaceError("no plan keeps every stage within " +
                      std::to_string(static_cast<int64_t>(*options.memoryBytes)) + " bytes of memory on " +
@@ -69,15 +73,15 @@ Placement pdc::place::placePipeDream(const PipeDreamProfile &profile, const Plac
     placed.nodes = nodesBetween(profile, prepared, cuts.sets, stage.from, stage.to);
     placement.stages.push_back(std::move(placed));
   }
-  const PipeDreamCut &all = cuts.costs.back();
+  const PipeDreamCut &whole = cuts.costs.back();
   placement.bottleneckSeconds = plan->bottleneckSeconds;
-  placement.oneDeviceSeconds = all.computeSeconds;
+  placement.oneDeviceSeconds = whole.computeSeconds;
   placement.dataParallelSeconds =
       stageSeconds(cuts, model, {-1, static_cast<int>(cuts.costs.size()) - 1, devices});
   placement.devices = devices;
   placement.cuts = cuts.costs.size();
-  placement.exact = cuts.complete;
+  placement.exact = cuts.complete && plan->lowerBoundSeconds == plan->bottleneckSeconds;
   // Whatever the cut, the compute is shared by the devices at best evenly.
-  placement.lowerBoundSeconds = cuts.complete ? plan->bottleneckSeconds : all.computeSeconds / devices;
+  placement.lowerBoundSeconds = cuts.complete ? plan->lowerBoundSeconds : whole.computeSeconds / devices;
   return placement;
 }

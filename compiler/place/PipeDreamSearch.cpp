@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 
 using namespace pdc::place;
@@ -41,8 +42,11 @@ struct Step {
 /// One question: what is reached when no stage and no transfer takes longer than `limit`?
 class Reach {
 public:
-  Reach(const PipeDreamCuts &cuts, const PipeDreamModel &model, const std::vector<int> &order, double limit)
-      : cuts(cuts), model(model), order(order), limit(limit), total(cuts.costs.back().computeSeconds),
+  /// The pairs of cuts that it looks at are taken off `effort`; it gives up when none are left.
+  Reach(const PipeDreamCuts &cuts, const PipeDreamModel &model, const std::vector<int> &order, double limit,
+        size_t &effort)
+      : cuts(cuts), model(model), order(order), limit(limit), effort(effort),
+        total(cuts.costs.back().computeSeconds),
         steps(static_cast<size_t>(cuts.sets.size()) * (model.devices + 1)), leastOf(cuts.sets.size(), kNone),
         byLeast(model.devices + 1), words(model.devices / 64 + 1),
         reached(static_cast<size_t>(cuts.sets.size()) * words) {
@@ -51,8 +55,16 @@ public:
   }
 
   std::optional<PipeDreamPlan> run();
+  bool isGivenUp() const { return effort == 0; }
 
 private:
+  /// A cut that was reached, for those that are reached from it.
+  struct Near {
+    double computeSeconds, parameterBytes;
+    double mostParameterBytes; // of this one and those before it in its list
+    int cut;
+  };
+
   static constexpr int kNone = std::numeric_limits<int>::max();
   Step &at(int cut, int m) { return steps[static_cast<size_t>(cut) * (model.devices + 1) + m]; }
   bool isReached(int cut, int m) const { return reachedBy(cut)[m / 64] >> (m % 64) & 1; }
@@ -66,7 +78,9 @@ private:
   int fewestReplicas(int from, int to) const;
   void set(int to, int m, Step step);
   void startAt(int to);
+  void remember(int cut);
   void extendAll(int to);
+  void extendFrom(const std::vector<Near> &list, int to, int begin, int replicas);
   bool addsByOne(int from, int to) const;
   void extendByOne(int from, int to);
   void extendBySeveral(int from, int to);
@@ -76,19 +90,18 @@ private:
   const PipeDreamCuts &cuts;
   const PipeDreamModel &model;
   const std::vector<int> &order; // cuts by compute, each after its subsets
-  double limit, total;
+  double limit;
+  size_t &effort;
+  double total;
   std::vector<Step> steps;
   std::vector<int> leastOf; // devices that each cut is reached with
-  struct Near {
-    double computeSeconds;
-    int cut, forTransfer;
-  };
-  std::vector<std::vector<Near>> byLeast; // cuts by that, each list by compute
+  /// Cuts by that, and by the replicas that the transfer over them needs; each list by compute.
+  std::vector<std::map<int, std::vector<Near>>> byLeast;
   size_t words;
   std::vector<uint64_t> reached; // a bit for each number of devices that a cut is reached with
-  std::vector<int> forTransfer;           // replicas that the transfer over each cut needs
-  int least = 0, most = 0;                // of the cut that is being reached: devices that can matter
-  int full = 0;                           // every number from here to `most` is reached
+  std::vector<int> forTransfer;  // replicas that the transfer over each cut needs
+  int least = 0, most = 0;       // of the cut that is being reached: devices that can matter
+  int full = 0;                  // every number from here to `most` is reached
 };
 
 bool Reach::isAllowed(PipeDreamStage stage, int behind) const {
@@ -109,7 +122,8 @@ bool Reach::isAllowed(PipeDreamStage stage, int behind) const {
 /// So the fewest are where it falls below the limit T, the larger root of T r^2 - (c + s) r + s, but for rounding.
 int Reach::fewestReplicas(int from, int to) const {
   double compute = cuts.costs[to].computeSeconds - cuts.costs[from].computeSeconds;
-  double reduce = 4 * (cuts.costs[to].parameterBytes - cuts.costs[from].parameterBytes) / model.bytesPerSecond;
+  double reduce =
+      4 * (cuts.costs[to].parameterBytes - cuts.costs[from].parameterBytes) / model.bytesPerSecond;
   double sum = compute + reduce, inner = sum * sum - 4 * limit * reduce;
   int replicas = std::max(2, forTransfer[from]);
   if (to + 1 != cuts.sets.size())
@@ -178,33 +192,59 @@ void Reach::extendWithinMemory(int from, int to) {
         set(to, m, {from, m - before});
 }
 
+/// For those that are reached from it.
+void Reach::remember(int cut) {
+  std::vector<Near> &list = byLeast[leastOf[cut]][forTransfer[cut]];
+  double parameters = cuts.costs[cut].parameterBytes;
+  double most = list.empty() ? parameters : std::max(parameters, list.back().mostParameterBytes);
+  list.push_back({cuts.costs[cut].computeSeconds, parameters, most, cut});
+}
+
 /// From cuts that few devices reach first; of those only cuts that are near enough to add something. Nearly
 /// all pairs of cuts end in the comparisons of numbers here, before the sets are looked at.
 void Reach::extendAll(int to) {
-  double compute = cuts.costs[to].computeSeconds, devicesASecond = (1 - 1e-12) / limit;
   int toSend = to + 1 == cuts.sets.size() ? 0 : forTransfer[to];
-  for (int begin = 1; begin < most && begin + 1 < full; ++begin) {
-    const std::vector<Near> &list = byLeast[begin];
-    for (size_t i = list.size(); i-- > 0 && begin + 1 < full;) {
-      const Near &near = list[i];
-      double share = (compute - near.computeSeconds) * devicesASecond;
-      if (begin + std::ceil(share) >= full && !model.memoryBytes)
-        break; // and all that follow are farther
-      if (model.memoryBytes) {
-        if (cuts.sets.isSubset(near.cut, to) && near.cut != to)
-          extendWithinMemory(near.cut, to);
-        continue;
-      }
-      // One replica, or at least two.
-      int replicas = std::max(toSend, near.forTransfer);
-      bool one = replicas <= 1 && share <= 1 && addsByOne(near.cut, to);
-      bool several = begin + std::max({2.0, static_cast<double>(replicas), share}) < full;
-      if ((!one && !several) || !cuts.sets.isSubset(near.cut, to))
-        continue;
-      if (one)
-        extendByOne(near.cut, to);
-      if (several)
-        extendBySeveral(near.cut, to);
+  for (int begin = 1; begin < most && begin + std::max(1, toSend) < full; ++begin)
+    for (const auto &[transfer, list] : byLeast[begin]) {
+      int replicas = std::max({1, toSend, transfer});
+      if (begin + replicas >= full)
+        break; // and all that follow need more
+      extendFrom(list, to, begin, replicas);
+    }
+}
+
+/// From cuts that `begin` devices reach, with at least so many replicas. What several replicas reach from one of them,
+/// they reach from any that leaves less computation and fewer parameters to the stage: the nearest cuts come first, so
+/// that those of no more parameters than a cut that was looked at have nothing to add.
+void Reach::extendFrom(const std::vector<Near> &list, int to, int begin, int replicas) {
+  double compute = cuts.costs[to].computeSeconds, devicesASecond = (1 - 1e-12) / limit, parameters = -1;
+  for (size_t i = list.size(); i-- > 0 && begin + replicas < full;) {
+    const Near &near = list[i];
+    if (effort == 0)
+      return;
+    --effort;
+    if (model.memoryBytes) {
+      if (cuts.sets.isSubset(near.cut, to) && near.cut != to)
+        extendWithinMemory(near.cut, to);
+      continue;
+    }
+    double share = (compute - near.computeSeconds) * devicesASecond;
+    if (share > full - 1 - begin)
+      return; // and all that follow are farther
+    // One replica, or at least two.
+    bool mayBeOne = replicas <= 1 && share <= 1;
+    if (!mayBeOne && near.mostParameterBytes <= parameters)
+      return;
+    bool one = mayBeOne && addsByOne(near.cut, to);
+    bool several =
+        begin + std::max(2, replicas) < full && begin + share < full && near.parameterBytes > parameters;
+    if ((!one && !several) || !cuts.sets.isSubset(near.cut, to))
+      continue;
+    if (one)
+      extendByOne(near.cut, to);
+    if (several) {
+      extendBySeveral(near.cut, to);
+      parameters = near.parameterBytes;
     }
   }
 }
@@ -229,7 +269,9 @@ std::optional<PipeDreamPlan> Reach::run() {
   for (int to : order) {
     double compute = cuts.costs[to].computeSeconds;
     least = std::max(1, devicesFor(compute));
-    most = to == last ? model.devices : model.devices - std::max(1, devicesFor(total - compute));
+    // The stage behind a cut has as many replicas as its computation and the transfer over the cut need.
+    most = to == last ? model.devices
+                      : model.devices - std::max({1, devicesFor(total - compute), forTransfer[to]});
     if (to == last && !model.fewerDevices)
       least = std::max(least, model.devices);
     if (least > most)
@@ -237,8 +279,10 @@ std::optional<PipeDreamPlan> Reach::run() {
     full = most + 1;
     startAt(to);
     extendAll(to);
+    if (isGivenUp())
+      return std::nullopt;
     if (leastOf[to] != kNone)
-      byLeast[leastOf[to]].push_back({compute, to, forTransfer[to]});
+      remember(to);
   }
   if (leastOf[last] == kNone)
     return std::nullopt;
@@ -256,11 +300,17 @@ std::optional<PipeDreamPlan> pdc::place::findPipeDreamPlan(const PipeDreamCuts &
     double x = cuts.costs[a].computeSeconds, y = cuts.costs[b].computeSeconds;
     return x != y ? x < y : a < b;
   });
-  auto reach = [&](double limit) { return Reach(cuts, model, order, limit).run(); };
+  // About a second, and 400 MB; a search for a first plan goes on until it has one.
+  constexpr size_t kMostPairs = 160'000'000, kMostSteps = 50'000'000;
+  if (bound && static_cast<size_t>(cuts.sets.size()) * (model.devices + 1) > kMostSteps)
+    return std::nullopt;
+  size_t effort = bound ? kMostPairs : std::numeric_limits<size_t>::max();
+  auto reach = [&](double limit) { return Reach(cuts, model, order, limit, effort).run(); };
   double worst = std::numeric_limits<double>::max();
   std::optional<PipeDreamPlan> best = reach(bound.value_or(worst) * (bound ? 1 + 1e-12 : 1));
   if (!best)
     return std::nullopt;
+  effort = std::min(effort, kMostPairs);
   double below = cuts.costs.back().computeSeconds / model.devices;
   // Bisection; now and then the question whether the plan that is known is the best one already.
   constexpr double kTolerance = 1e-10;
@@ -268,7 +318,12 @@ std::optional<PipeDreamPlan> pdc::place::findPipeDreamPlan(const PipeDreamCuts &
     double limit = (below + best->bottleneckSeconds) / 2;
     if (misses == 3)
       limit = best->bottleneckSeconds * (1 - kTolerance);
-    if (std::optional<PipeDreamPlan> plan = reach(limit)) {
+    std::optional<PipeDreamPlan> plan = reach(limit);
+    if (effort == 0) {
+      best->lowerBoundSeconds = below;
+      return best;
+    }
+    if (plan) {
       best = plan;
       misses = 0;
     } else {
@@ -276,5 +331,6 @@ std::optional<PipeDreamPlan> pdc::place::findPipeDreamPlan(const PipeDreamCuts &
       ++misses;
     }
   }
+  best->lowerBoundSeconds = best->bottleneckSeconds;
   return best;
 }

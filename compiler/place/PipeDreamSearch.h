@@ -21,14 +21,17 @@ struct PipeDreamStage {
 struct PipeDreamPlan {
   std::vector<PipeDreamStage> stages;
   double bottleneckSeconds = 0;
+  double lowerBoundSeconds =
+      0; // no plan over the cuts is faster; the bottleneck itself unless the search was given up
 };
 
 double stageSeconds(const PipeDreamCuts &cuts, const PipeDreamModel &model, PipeDreamStage stage);
 /// The slower of its input's and its output's transfer; the first stage's output is its successor's input.
 double stageTransferSeconds(const PipeDreamCuts &cuts, const PipeDreamModel &model, PipeDreamStage stage);
 
-/// A plan whose bottleneck no plan over these cuts undercuts by more than 1e-10 of it; nothing if none fits
-/// into memory. `bound`: a bottleneck that is known to be reached.
+/// A plan whose bottleneck no plan over these cuts undercuts by more than 1e-10 of it, or the best one that is found
+/// with an effort of about a second; nothing if none fits into memory. `bound`: a bottleneck that is known to be reached
+/// over these cuts; with it, nothing also if the effort does not find that plan again.
 std::optional<PipeDreamPlan> findPipeDreamPlan(const PipeDreamCuts &cuts, const PipeDreamModel &model,
                                                std::optional<double> bound);
 
