@@ -23,6 +23,7 @@ static ComparedPlan planPreset(ModuleOp steps, const CompileOptions &options, co
   }
   own.parallel = *parallel;
   own.simulatesPlans = false; // all rows by the same costs
+  own.searchesRecompute = own.parallel.searchesStages && own.memoryLimitBytes > 0;
   OwningOpRef<ModuleOp> copy(steps.clone());
   // What cannot be planned is a result here.
   ScopedDiagnosticHandler handler(steps.getContext(), [&](Diagnostic &diagnostic) {

@@ -147,32 +147,37 @@ bool benchSpeed(Task task) {
   return isComplete;
 }
 
-/// Data x tensor x pipeline x ZeRO x micro-batches x schedule, and layouts.
+/// Data x tensor x pipeline x ZeRO x micro-batches x schedule x recomputation, and layouts.
 bool benchStages(Task task) {
   struct Row {
     const char *model;
     int64_t batch, devices;
     const char *parallel;
+    int64_t memoryLimitBytes; // 0: none. With one, what stages compute again is searched as well
     double mostSeconds;
   };
   bool isGood = true;
   task.precision = "bf16";
-  std::printf("%-12s %8s %-46s %10s %10s %12s %8s  %s\n", "model", "devices", "parallel", "search s", "passes s", "step s",
-              "gap %", "found");
+  std::printf("%-12s %8s %-46s %9s %10s %10s %12s %8s  %s\n", "model", "devices", "parallel", "limit GB", "search s", "passes s",
+              "step s", "gap %", "found");
   // Without a search over meshes of two axes for the whole batch, which --parallel=auto makes besides.
-  for (const Row &row : {Row{"gpt2_medium", 32, 8, "auto", 3},
-                         Row{"gpt3_175b", 1536, 1024, "pipeline=auto,data=auto,tensor=auto,zero=auto", 30}}) {
+  const char *all = "pipeline=auto,data=auto,tensor=auto,zero=auto";
+  for (const Row &row : {Row{"gpt2_medium", 32, 8, "auto", 0, 3}, Row{"gpt2_medium", 32, 8, all, 0, 3},
+                         Row{"gpt2_medium", 32, 8, all, 2'000'000'000, 3}, Row{"gpt3_175b", 1536, 1024, all, 0, 30},
+                         Row{"gpt3_175b", 1536, 1024, all, 80'000'000'000, 30},
+                         Row{"gpt3_175b", 1536, 1024, all, 20'000'000'000, 30}}) {
     task.model = row.model;
     task.batch = row.batch;
     task.devices = row.devices;
     task.parallel = row.parallel;
+    task.memoryLimitBytes = row.memoryLimitBytes;
     std::optional<Result> result = search(task);
     isGood &= result && result->seconds <= row.mostSeconds;
     if (!result)
       continue;
     const plan::SearchOutcome &found = result->outcome;
-    std::printf("%-12s %8lld %-46s %10.3f %10.3f %12.6g %8.2f  %s, %lld micro-batches, %s\n", row.model,
-                static_cast<long long>(row.devices), row.parallel, result->seconds, result->phaseSeconds,
+    std::printf("%-12s %8lld %-46s %9.3g %10.3f %10.3f %12.6g %8.2f  %s, %lld micro-batches, %s\n", row.model,
+                static_cast<long long>(row.devices), row.parallel, static_cast<double>(row.memoryLimitBytes) / 1e9, result->seconds, result->phaseSeconds,
                 found.stepSeconds, 100 * found.gap, meshOf(found).c_str(), static_cast<long long>(found.microBatches),
                 found.schedule.c_str());
     std::fflush(stdout);
