@@ -471,13 +471,17 @@ double SearchSpace::leastSecondsOf(Operation *op) const {
   return *llvm::min_element(table.seconds);
 }
 
-double SearchSpace::mostReshardSeconds(Value value) const {
+std::vector<SearchSpace::Arrival> SearchSpace::arrivalsOf(Value value) const {
   const Domain &domain = *domains[classes.classOf(value)];
   auto type = cast<RankedTensorType>(value.getType());
-  double most = 0;
-  for (LayoutAttr from : domain)
-    for (LayoutAttr to : domain)
-      if (double seconds = costs.reshardSeconds(type, from, to); seconds != forbidden)
-        most = std::max(most, seconds);
-  return most;
+  std::vector<Arrival> arrivals;
+  for (LayoutAttr to : domain) {
+    if (to.isPartial())
+      continue;
+    Arrival &arrival = arrivals.emplace_back(Arrival{to});
+    for (LayoutAttr from : domain)
+      if (double seconds = from.isPartial() ? 0 : costs.reshardSeconds(type, from, to); seconds != forbidden)
+        arrival.mostSeconds = std::max(arrival.mostSeconds, seconds);
+  }
+  return arrivals;
 }

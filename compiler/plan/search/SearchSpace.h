@@ -70,8 +70,12 @@ public:
   Problem weighted(llvm::function_ref<double(mlir::Operation *)> weightOf) const;
   /// In whatever split takes least, without communication.
   double leastSecondsOf(mlir::Operation *op) const;
-  /// From any layout of the value to any other that there is a way to.
-  double mostReshardSeconds(mlir::Value value) const;
+  /// What a value can become: a layout that is no partial sum, and the most that it can take to make it of another such one.
+  struct Arrival {
+    dist::LayoutAttr layout;
+    double mostSeconds = 0;
+  };
+  std::vector<Arrival> arrivalsOf(mlir::Value value) const;
   /// Bytes of the value's largest part where it is there when memory is fullest, else 0.
   int64_t residentBytes(mlir::Value value, llvm::ArrayRef<uint32_t> choices) const;
   /// Ops that are no decision: the terminator, hints.

@@ -170,32 +170,33 @@ void LayoutTables::fill(LayoutTable &table, nn::StepOp copy, const SearchSpace &
 void LayoutTables::fillBounds(LayoutTable &table, nn::StepOp copy, const SearchSpace &space, int64_t tensor) const {
   const passes::StepClasses &classes = units.getClasses();
   llvm::DenseMap<Operation *, Operation *> whole = wholeOps(copy);
+  table.leastForward.resize(units.size());
+  table.leastMicroBatch.resize(units.size());
   for (Operation &part : copy.getBody().front().without_terminator()) {
     Operation *op = whole.lookup(&part);
-    if (!space.hasSplit(&part) || units.unitOf(op) < 0)
+    int unit = units.unitOf(op);
+    if (!space.hasSplit(&part) || unit < 0)
       continue;
+    double seconds = space.leastSecondsOf(&part);
     if (!classes.isWork(op))
-      table.leastOnce += space.leastSecondsOf(&part);
-    else if (classes.isForward(op))
-      table.leastForward += space.leastSecondsOf(&part);
+      table.leastOnce += seconds;
+    else
+      table.leastMicroBatch[unit] += seconds;
+    if (classes.isWork(op) && classes.isForward(op))
+      table.leastForward[unit] += seconds;
   }
   for (const UnitParameter &parameter : units.getParameters())
     if (parameter.gradient)
-      table.leastGradientBytes.push_back(bytesOf(parameter.gradient) / tensor);
-  std::vector<double> most;
+      table.leastParameters.push_back({bytesOf(parameter.value) / tensor, bytesOf(parameter.gradient) / tensor, 0});
   llvm::DenseMap<Operation *, Operation *> parts;
   for (auto [part, op] : whole)
     parts[op] = part;
-  for (const UnitMessage &message : units.getMessages())
-    most.push_back(space.mostReshardSeconds(
-        parts.lookup(message.value.getDefiningOp())->getResult(cast<OpResult>(message.value).getResultNumber())));
-  const place::Downsets &cuts = units.getCuts();
-  for (int cut = 0; cut < cuts.size(); ++cut) {
-    double seconds = 0;
-    for (auto [message, own] : llvm::zip(units.getMessages(), most))
-      if (llvm::any_of(message.to, [&](int to) { return cuts.contains(cut, to) != cuts.contains(cut, message.from); }))
-        seconds += own;
-    table.mostAtCut = std::max(table.mostAtCut, seconds);
+  for (const UnitMessage &message : units.getMessages()) {
+    Value part = parts.lookup(message.value.getDefiningOp())->getResult(cast<OpResult>(message.value).getResultNumber());
+    std::vector<LayoutTable::Arrival> &arrivals = table.arrivals.emplace_back();
+    for (const SearchSpace::Arrival &arrival : space.arrivalsOf(part))
+      arrivals.push_back({space.getCosts().localBytes(cast<RankedTensorType>(part.getType()), arrival.layout),
+                          arrival.mostSeconds});
   }
 }
 

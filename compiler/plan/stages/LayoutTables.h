@@ -36,9 +36,16 @@ struct LayoutTable {
   /// can have less of:
   static constexpr double kWeight = 1 << 20; // w: more than micro-batches and ranks of any job
   double boundSeconds = 0; // w X + Y
-  double leastForward = 0, leastOnce = 0;
-  std::vector<int64_t> leastGradientBytes; // of each parameter
-  double mostAtCut = 0; // what changes of layout can take where layouts of two stages meet
+  double leastOnce = 0;
+  std::vector<double> leastForward, leastMicroBatch; // of each unit, each op in its fastest split
+  std::vector<Parameter> leastParameters; // of a rank, of what has a gradient; no optimizer state
+  /// Where the layouts of two stages meet, a message becomes one of these on its way: bytes of a rank, and the most that the
+  /// change of layout could take within one group of ranks.
+  struct Arrival {
+    int64_t bytes = 0;
+    double mostSeconds = 0;
+  };
+  std::vector<std::vector<Arrival>> arrivals; // per message
 };
 
 /// Solves each layout problem once: ranks of tensor parallelism, samples of a micro-batch, the kind of device.
@@ -57,6 +64,7 @@ public:
   };
   std::optional<Known> findKnown(int64_t tensor, int64_t samples, int64_t device);
   int64_t getBatch() const { return batch; }
+  const StepUnits &getUnits() const { return units; }
   double plansConsidered = 0; // over all problems
 
 private:

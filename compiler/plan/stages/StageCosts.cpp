@@ -3,6 +3,7 @@
 #include "compiler/plan/stages/StageCosts.h"
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 using namespace pdc;
 using namespace pdc::plan;
@@ -322,6 +323,52 @@ void StageCosts::findLeast() {
   }
 }
 
+/// What changes of layout can take where the layouts of two stages meet, beyond the messages that a pipeline sends there in
+/// any case: whatever layout a message arrives in, a rank receives its part over a link between stages.
+static double mostAtCut(const LayoutTable &layout, const StepUnits &units, const StageLinks &links,
+                        const StageLinks::Positions &positions) {
+  auto leastSeconds = [&](int64_t bytes, bool isForward) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const StagePosition &position : positions.kinds)
+      if (const cost::GroupShape &link = isForward ? position.before : position.after; link.ranks > 1)
+        least = std::min(least, links.messageSeconds(bytes, link));
+    return least;
+  };
+  std::vector<double> most;
+  for (auto [message, arrivals] : llvm::zip(units.getMessages(), layout.arrivals)) {
+    double &own = most.emplace_back(0);
+    for (const LayoutTable::Arrival &arrival : arrivals)
+      if (arrival.mostSeconds > own)
+        own = std::max(own, arrival.mostSeconds - leastSeconds(arrival.bytes, message.isForward));
+  }
+  double atCut = 0;
+  const place::Downsets &cuts = units.getCuts();
+  for (int cut = 0; cut < cuts.size(); ++cut) {
+    double seconds = 0;
+    for (auto [message, own] : llvm::zip(units.getMessages(), most))
+      if (own > 0 && llvm::any_of(message.to, [&](int to) {
+            return cuts.contains(cut, to) != cuts.contains(cut, message.from);
+          }))
+        seconds += own;
+    atCut = std::max(atCut, seconds);
+  }
+  return atCut;
+}
+
+/// The least that is done once a step on all stages together: updates, and the reduction of gradients.
+static double leastOnce(const LayoutTable &layout, StageLinks &links, const StagePosition &position, double share,
+                        int64_t data, std::optional<int64_t> zero) {
+  double reduce = 0, scatter = 0, gather = 0;
+  for (const LayoutTable::Parameter &parameter : layout.leastParameters) {
+    reduce += links.dataSeconds(position, Collective::AllReduce, parameter.gradientBytes);
+    scatter += links.dataSeconds(position, Collective::ReduceScatter, parameter.gradientBytes);
+    gather += links.dataSeconds(position, Collective::AllGather, parameter.bytes);
+  }
+  double whole = (1 - share) * layout.leastOnce + reduce;
+  double split = (1 / static_cast<double>(data) - share) * layout.leastOnce + gather + (zero == 1 ? reduce : scatter);
+  return zero ? (*zero == 0 ? whole : split) : std::min(whole, split);
+}
+
 /// k X + e Y for the seconds X of a micro-batch and Y of what is done once, of which the tables know a bound of w X + Y
 /// (docs/planning.md).
 double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const StageSetting &setting,
@@ -329,10 +376,9 @@ double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const St
   double best = std::numeric_limits<double>::infinity();
   auto stages = static_cast<double>(setting.stages), microBatches = static_cast<double>(setting.microBatches);
   bool fillsGaps = setting.stages > 1 && schedule.value_or("zb-h1") == "zb-h1";
-  bool splitsUpdate = zero.value_or(1) >= 1, scatters = zero.value_or(2) >= 2;
   double often = fillsGaps ? microBatches : stages - 1 + microBatches;
-  double once = splitsUpdate ? 1 / static_cast<double>(setting.data) : 1;
-  for (const StagePosition &position : links.alike(setting.stages, {setting.data, setting.tensor}).kinds) {
+  const StageLinks::Positions &positions = links.alike(setting.stages, {setting.data, setting.tensor});
+  for (const StagePosition &position : positions.kinds) {
     int64_t samples = setting.samples(tables.getBatch(), setting.data);
     LayoutTables::Known known{nullptr, 1};
     if (isExact)
@@ -345,15 +391,19 @@ double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const St
     if (!layout)
       return std::numeric_limits<double>::infinity();
     double least = known.share * layout->boundSeconds + (1 - known.share) * layout->leastOnce; // of w X + Y
-    double reduce = 0;
-    for (int64_t bytes : layout->leastGradientBytes)
-      reduce += links.dataSeconds(position, scatters ? Collective::ReduceScatter : Collective::AllReduce, bytes);
     double share = often / LayoutTable::kWeight;
-    double seconds = share * (least - (stages - 1) * LayoutTable::kWeight * layout->mostAtCut) +
-                     (once - share) * layout->leastOnce + reduce;
+    double cuts = stages > 1 ? (stages - 1) * mostAtCut(*layout, tables.getUnits(), links, positions) : 0;
+    double seconds = share * (least - LayoutTable::kWeight * cuts) +
+                     leastOnce(*layout, links, position, share, setting.data, zero);
+    const std::vector<double> &passes = fillsGaps ? layout->leastForward : layout->leastMicroBatch;
+    double pass = std::accumulate(passes.begin(), passes.end(), 0.0);
     if (fillsGaps)
-      seconds += (stages - 1) * known.share * layout->leastForward;
-    best = std::min(best, seconds / stages);
+      seconds += (stages - 1) * known.share * pass;
+    // Some stage has the largest unit, and a micro-batch passes the others meanwhile.
+    double largest = 0;
+    for (auto [unit, all] : llvm::enumerate(layout->leastMicroBatch))
+      largest = std::max(largest, microBatches * all - passes[unit]);
+    best = std::min(best, std::max(seconds / stages, known.share * (pass + largest)));
   }
   return best;
 }
