@@ -47,17 +47,25 @@ bool Overlap(const Part& a, const Part& b) {
   return true;
 }
 
-absl::Status CheckCover(const PartedValue& value) {
+// Leaves of all ranks' parts those that make up the value. Where stages of a pipeline share a parameter, each stage's
+// parts cover it, along other borders where their layouts differ: those of the stage with the lowest ranks stay.
+absl::Status ChooseCover(PartedValue& value) {
+  std::vector<Part> chosen;
   int64_t covered = 0;
   bool overlap = false;
-  for (size_t i = 0; i < value.parts.size(); ++i) {
-    covered += ElementCount(value.parts[i].shape);
-    for (size_t j = 0; j < i; ++j) overlap |= Overlap(value.parts[i], value.parts[j]);
+  for (Part& part : value.parts) {
+    if (std::any_of(chosen.begin(), chosen.end(), [&](const Part& other) { return Overlap(part, other); })) {
+      overlap = true;
+      continue;
+    }
+    covered += ElementCount(part.shape);
+    chosen.push_back(std::move(part));
   }
-  if (!overlap && covered == ElementCount(value.shape)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the ranks' parts of '", value.info.name, "' hold ", covered,
-                                                 " elements", overlap ? " and overlap" : "",
-                                                 "; the value has ", ElementCount(value.info.shape)));
+  value.parts = std::move(chosen);
+  if (covered == ElementCount(value.shape)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the ranks' parts of '", value.info.name, "' hold ", covered, " of its ", ElementCount(value.info.shape),
+      " elements", overlap ? "; others overlap these" : ""));
 }
 
 }  // namespace
@@ -74,7 +82,7 @@ absl::StatusOr<std::map<std::string, PartedValue>> FindParts(const program::Exec
       }
     }
   }
-  for (const auto& [name, value] : values) PDC_RETURN_IF_ERROR(CheckCover(value));
+  for (auto& [name, value] : values) PDC_RETURN_IF_ERROR(ChooseCover(value));
   return values;
 }
 

@@ -23,7 +23,7 @@ struct Part {
   Shape shape;
 };
 
-// A value and parts that cover it, each held by the lowest of the ranks that have it.
+// A value and parts that cover it, each element once; each part is held by the lowest of the ranks that have it.
 struct PartedValue {
   TensorInfo info;  // as checkpoints and the model have it
   Shape shape;      // that parts are parts of: as many elements as info.shape, in the same order
@@ -32,7 +32,7 @@ struct PartedValue {
 
 // The buffers of one kind in all ranks' programs of a mode, by name: persistent buffers by PersistentName(),
 // outputs by their own names. The same on all ranks. INVALID_ARGUMENT when ranks disagree about a shape or
-// type, or parts do not cover a value exactly.
+// type, or no parts, taken in the order of ranks, cover a value exactly.
 absl::StatusOr<std::map<std::string, PartedValue>> FindParts(const program::Executable& executable,
                                                              program::Mode mode, program::BufferKind kind);
 

@@ -217,17 +217,22 @@ TEST(Checkpoint, ThatDoesNotFitOnTheDiskLeavesTheLastGoodOne) {
   EXPECT_EQ(entries, 2);  // step-00000005 and latest
 }
 
-// A model of one parameter; rank r of `ranks` holds the r-th part of its last dimension.
-std::string OneParameterImage(const std::string& name, std::vector<int64_t> shape, ElementType type,
-                              int ranks = 1, std::vector<int64_t> declared = {}) {
+// Elements [start, start + size) of a parameter's last dimension.
+struct Columns {
+  int64_t start, size;
+};
+
+// A model of one parameter, of which each rank holds some columns.
+std::string ImageOfColumns(const std::string& name, std::vector<int64_t> shape, ElementType type,
+                           const std::vector<Columns>& ranks, std::vector<int64_t> declared = {}) {
   program::ExecutableT executable;
-  executable.ranks = ranks;
-  for (int rank = 0; rank < ranks; ++rank) {
+  executable.ranks = ranks.size();
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
     auto program = std::make_unique<program::ProgramT>();
     program->mode = Mode::kTrain;
     program::BufferT buffer = MakeBuffer(BufferKind::kParameter, name, type, shape);
-    buffer.shape.back() /= ranks;
-    buffer.start.back() = rank * buffer.shape.back();
+    buffer.shape.back() = ranks[rank].size;
+    buffer.start.back() = ranks[rank].start;
     buffer.declared_shape = declared;
     std::vector<program::BufferT> buffers;
     buffers.push_back(std::move(buffer));
@@ -238,6 +243,15 @@ std::string OneParameterImage(const std::string& name, std::vector<int64_t> shap
     executable.rank_programs[rank]->programs = {static_cast<uint32_t>(rank)};
   }
   return program::WriteExecutable(executable);
+}
+
+// The same; rank r of `ranks` holds the r-th part of the columns.
+std::string OneParameterImage(const std::string& name, std::vector<int64_t> shape, ElementType type,
+                              int ranks = 1, std::vector<int64_t> declared = {}) {
+  const int64_t size = shape.back() / ranks;
+  std::vector<Columns> columns;
+  for (int rank = 0; rank < ranks; ++rank) columns.push_back({rank * size, size});
+  return ImageOfColumns(name, std::move(shape), type, columns, std::move(declared));
 }
 
 TEST(Checkpoint, OfAnotherModelIsRefused) {
@@ -333,6 +347,48 @@ TEST(Checkpoint, HasTheDeclaredShapeOfAParameterThatIsSplitInAnotherOne) {
   OneRank other(OneParameterImage("qkv", {2, 12}, ElementType::kF32, 1, {2, 3, 4}));
   EXPECT_THAT(Message(LoadCheckpoint(*folder.Find(1), LoadPart::kModel, other.session, Mode::kTrain)),
               HasSubstr("tensor 'qkv' is [2, 12] f32, the model needs [2, 3, 4] f32"));
+}
+
+// Stages of a pipeline that both use a parameter, as an embedding that is also the head, may cut it differently.
+TEST(Checkpoint, OfAParameterThatTwoStagesCutDifferentlyHasEachElementOnce) {
+  const std::vector<std::vector<Columns>> jobs = {
+      {{0, 2}, {2, 2}, {0, 4}},          // cut on the first stage, whole on the second
+      {{0, 4}, {0, 2}, {2, 2}},          // the other way round
+      {{0, 2}, {2, 2}, {0, 3}, {3, 1}},  // cut on both
+  };
+  for (size_t job = 0; job < jobs.size(); ++job) {
+    const std::vector<Columns>& ranks = jobs[job];
+    const CheckpointFolder folder(TestFolder() + "/" + std::to_string(job), 2);
+    MailHub hub;
+    OnRanks(ranks.size(), [&](int rank) {
+      MailCommunicator communicator(hub, rank, ranks.size());
+      FakeSession session(ImageOfColumns("shared", {3, 4}, ElementType::kF32, ranks), communicator, RunTokenModel);
+      float* data = session.data<float>(Mode::kTrain, BufferKind::kParameter, "shared");
+      const auto [start, size] = ranks[rank];
+      for (int i = 0; i < 3 * size; ++i) data[i] = 4 * (i / size) + start + i % size;
+      const absl::Status status = folder.Save(session, Mode::kTrain, {.step = 1});
+      EXPECT_TRUE(status.ok()) << status;
+      ASSERT_TRUE(communicator.Barrier(session.deadline()).ok());
+      std::fill(data, data + 3 * size, -1.0f);
+      EXPECT_TRUE(LoadCheckpoint(*folder.Find(1), LoadPart::kModel, session, Mode::kTrain).ok());
+      for (int i = 0; i < 3 * size; ++i) EXPECT_EQ(data[i], 4 * (i / size) + start + i % size);
+    });
+    OneRank one(OneParameterImage("shared", {3, 4}, ElementType::kF32));
+    ASSERT_TRUE(LoadCheckpoint(*folder.Find(1), LoadPart::kModel, one.session, Mode::kTrain).ok());
+    const float* whole = one.session.data<float>(Mode::kTrain, BufferKind::kParameter, "shared");
+    for (int i = 0; i < 12; ++i) EXPECT_EQ(whole[i], i) << "job " << job;
+  }
+}
+
+TEST(Checkpoint, OfAParameterThatNoPartsCoverIsRefused) {
+  const CheckpointFolder folder(TestFolder(), 2);
+  MailHub hub;
+  OnRanks(2, [&](int rank) {
+    MailCommunicator communicator(hub, rank, 2);
+    FakeSession session(ImageOfColumns("w", {3, 4}, ElementType::kF32, {{0, 2}, {1, 3}}), communicator, RunTokenModel);
+    EXPECT_THAT(Message(folder.Save(session, Mode::kTrain, {.step = 1})),
+                HasSubstr("the ranks' parts of 'w' hold 6 of its 12 elements; others overlap these"));
+  });
 }
 
 }  // namespace
