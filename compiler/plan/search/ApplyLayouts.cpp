@@ -1,7 +1,9 @@
 //===- ApplyLayouts.cpp - a plan's decisions, written into the IR ---------===//
 
 #include "compiler/plan/search/ApplyLayouts.h"
+#include "compiler/plan/search/KernelTraffic.h"
 #include "mlir/IR/Builders.h"
+#include "passes/layouts/OpLayouts.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -69,11 +71,47 @@ private:
     return known;
   }
 
+  /// In which layout all uses of the value find it. Null: in several, or at the end of the step.
+  LayoutAttr wantedByAll(Value value) const {
+    LayoutAttr wanted;
+    for (OpOperand &use : value.getUses()) {
+      const StepDecisions::OfOp *user = ofOps.lookup(use.getOwner());
+      LayoutAttr layout = user ? user->split->layouts.operands[use.getOperandNumber()] : LayoutAttr();
+      if (!layout || (wanted && layout != wanted))
+        return {};
+      wanted = layout;
+    }
+    return wanted;
+  }
+
+  /// A free op (an iota, a constant, a broadcast) costs a search the same in every layout. In that of its uses, where what
+  /// it reads lies right as it is, ranks do not make the whole of which they then take a part. Null: it stays as decided.
+  LayoutAttr layoutOfItsUses(Operation *op, const passes::OpLayouts &own) const {
+    auto shardable = dyn_cast<nn::ShardableOpInterface>(op);
+    if (!shardable || !isFreeOp(op) || op->getNumResults() != 1)
+      return {};
+    LayoutAttr wanted = wantedByAll(op->getResult(0));
+    if (!wanted || wanted.isPartial() || wanted == own.results.front())
+      return {};
+    ScopedDiagnosticHandler quiet(op->getContext(), [](Diagnostic &) { return success(); });
+    passes::OpLayouts known{SmallVector<LayoutAttr>(op->getNumOperands()), {wanted}};
+    FailureOr<passes::OpLayouts> complete = passes::completeLayouts(shardable, known);
+    if (failed(complete) || complete->results.front() != wanted || complete->operands != own.operands)
+      return {};
+    return wanted;
+  }
+
   void splitOp(Operation *op, const StepDecisions::OfOp &decided) {
     const passes::OpLayouts &own = decided.split->layouts;
     b.setInsertionPoint(op);
     for (auto [operand, found, want] : llvm::zip(op->getOpOperands(), decided.operands, own.operands))
-      operand.set(inLayout(inLayout(operand.get(), found), want));
+      operand.set(relaid.contains(operand.get()) ? operand.get() : inLayout(inLayout(operand.get(), found), want));
+    if (LayoutAttr layout = layoutOfItsUses(op, own)) {
+      setLayouts(op, {layout});
+      layouts[op->getResult(0)] = layout;
+      relaid.insert(op->getResult(0));
+      return;
+    }
     setLayouts(op, own.results);
     b.setInsertionPointAfter(op);
     for (auto [result, gives, wants] : llvm::zip(op->getResults(), own.results, decided.results)) {
@@ -110,6 +148,7 @@ private:
   dist::MeshOp mesh;
   OpBuilder b;
   DenseMap<Value, LayoutAttr> layouts; // of values as later ops see them
+  DenseSet<Value> relaid;              // results of free ops, in the layout of their uses
   DenseMap<Operation *, const StepDecisions::OfOp *> ofOps;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> shared;
 };
