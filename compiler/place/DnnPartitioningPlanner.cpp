@@ -89,8 +89,10 @@ public:
         kinds((accelerators + 1) * (cpus + 1)), sums(cuts.sums), crossing(cuts.crossing), order(cuts.order),
         marked(parts.outputs.size(), false) {}
 
-  /// The smallest maximum load, if it is at most `limit`.
-  double solve(double limit);
+  /// The smallest maximum load, if it is at most `limit`; infinity also if more pairs of cuts would be looked at than
+  /// `mostPairs`.
+  double solve(double limit, size_t mostPairs = std::numeric_limits<size_t>::max());
+  bool isGivenUp() const { return pairsLeft == 0; }
   /// Of the devices that have any, in order, after solve() has found a load.
   std::vector<DeviceLoad> deviceLoads();
 
@@ -113,6 +115,7 @@ private:
   const std::vector<std::vector<int>> &crossing;
   const std::vector<int> &order;
   double bound = kInfinity, capacity = 0;
+  size_t pairsLeft = 0;
   std::vector<double> loads;
   std::vector<Choice> choices;
   std::vector<char> usable; // per cut and devices: can be part of a plan within the bound
@@ -232,7 +235,8 @@ bool Solver::leaveIdle(int cut) {
   return reached;
 }
 
-double Solver::solve(double limit) {
+double Solver::solve(double limit, size_t mostPairs) {
+  pairsLeft = mostPairs;
   bound = limit == kInfinity ? limit : limit * (1 + 1e-12);
   usable.assign(static_cast<size_t>(sets.size()) * kinds, false);
   findRanges();
@@ -254,8 +258,10 @@ double Solver::solve(double limit) {
     for (int output : crossing[to])
       marked[output] = true;
     // Nearest first: what a device can take at most is often what it takes in the end.
-    for (size_t k = reached.size(); k-- > first;)
+    for (size_t k = reached.size(); k-- > first && pairsLeft > 0; --pairsLeft)
       extend(reached[k], to);
+    if (isGivenUp())
+      return kInfinity;
     for (int output : crossing[to])
       marked[output] = false;
     if (leaveIdle(to))
@@ -354,32 +360,49 @@ Placement pdc::place::placeDnnPartitioning(const DnnGraph &graph, const PlaceOpt
   std::optional<Prepared> prepared(std::in_place, graph, memory, options.maxCuts);
   bool isComplete = prepared->isComplete;
   // Where memory matters and there are too many cuts: at least all those that the published planner considers.
-  if (!isComplete)
+  double allBytes = 0;
+  for (const DnnNode &node : graph.nodes)
+    allBytes += node.bytes;
+  if (!isComplete && allBytes > memory)
     if (Prepared published(graph, kInfinity, options.maxCuts); published.isComplete)
       prepared.emplace(std::move(published));
   const DnnParts &parts = prepared->parts;
 
   // Along a few topological orders for a bound, then over all downsets within it.
-  CutSums chainSums(parts, prepared->chains), sums(parts, prepared->sets);
-  double bound =
-      Solver(parts, prepared->chains, chainSums, accelerators, graph.cpus, memory).solve(kInfinity);
-  auto solverFor = [&](int cpus) { return Solver(parts, prepared->sets, sums, accelerators, cpus, memory); };
+  CutSums chainSums(parts, prepared->chains), allSums(parts, prepared->sets);
+  const Downsets *cuts = &prepared->chains;
+  const CutSums *sums = &chainSums;
+  auto solverFor = [&](int cpus) { return Solver(parts, *cuts, *sums, accelerators, cpus, memory); };
+  std::optional<Solver> solver(solverFor(graph.cpus));
+  double bound = solver->solve(kInfinity), optimum = bound;
+  constexpr double kMostPairs = 12e6; // about a second
+  size_t mostPairs = static_cast<size_t>(kMostPairs * options.effort);
+  cuts = &prepared->sets;
+  sums = &allSums;
   Solver all = solverFor(graph.cpus);
-  double optimum = all.solve(bound);
+  double best = bound < kInfinity ? all.solve(bound, mostPairs) : all.solve(bound);
+  if (all.isGivenUp()) {
+    isComplete = false;
+    cuts = &prepared->chains;
+    sums = &chainSums;
+  } else {
+    optimum = best;
+    solver.emplace(std::move(all));
+  }
   if (optimum == kInfinity)
     throw PlaceError("no plan fits on " + std::to_string(accelerators) + " accelerators with " +
                      std::to_string(static_cast<int64_t>(memory)) + " bytes each and " +
                      std::to_string(graph.cpus) + " CPUs");
   Placement placement;
-  auto describeLoads = [&](Solver &solver) {
-    placement.stages = describe(graph, prepared->whole, prepared->thinned, solver.deviceLoads());
+  auto describeLoads = [&](Solver &found) {
+    placement.stages = describe(graph, prepared->whole, prepared->thinned, found.deviceLoads());
   };
   // Of the plans with this load one with as few CPUs as do.
   for (int cpus = 0; cpus < graph.cpus && placement.stages.empty(); ++cpus)
-    if (Solver solver = solverFor(cpus); solver.solve(optimum) < kInfinity)
-      describeLoads(solver);
+    if (Solver fewer = solverFor(cpus); fewer.solve(optimum, mostPairs) < kInfinity)
+      describeLoads(fewer);
   if (placement.stages.empty())
-    describeLoads(all);
+    describeLoads(*solver);
   placement.bottleneckSeconds = optimum;
   double total = 0, least = 0;
   for (const DnnPart &part : parts.parts) {
@@ -389,7 +412,7 @@ Placement pdc::place::placeDnnPartitioning(const DnnGraph &graph, const PlaceOpt
   }
   placement.oneDeviceSeconds = total;
   placement.devices = accelerators;
-  placement.cuts = prepared->sets.size();
+  placement.cuts = cuts->size();
   placement.exact = isComplete;
   placement.lowerBoundSeconds = isComplete ? optimum : least / std::max(1, accelerators + graph.cpus);
   placement.integerIds = true;

@@ -51,10 +51,10 @@ Placement pdc::place::placePipeDream(const PipeDreamProfile &profile, const Plac
   PipeDreamModel model{devices, bandwidth, options.memoryBytes, options.fewerDevices};
   // Along a few chains of cuts for a first bound, then over all cuts.
   PipeDreamCuts cuts = findPipeDreamChains(profile, prepared);
-  std::optional<PipeDreamPlan> plan = findPipeDreamPlan(cuts, model, std::nullopt);
+  std::optional<PipeDreamPlan> plan = findPipeDreamPlan(cuts, model, std::nullopt, options.effort);
   PipeDreamCuts all = findPipeDreamCuts(profile, prepared, options.maxCuts);
   std::optional<double> bound = plan ? std::optional(plan->bottleneckSeconds) : std::nullopt;
-  if (std::optional<PipeDreamPlan> better = findPipeDreamPlan(all, model, bound)) {
+  if (std::optional<PipeDreamPlan> better = findPipeDreamPlan(all, model, bound, options.effort)) {
     plan = better;
     cuts = std::move(all);
   }

@@ -74,6 +74,8 @@ private:
   int devicesFor(double seconds) const {
     return seconds <= 0 ? 0 : static_cast<int>(std::min(std::ceil(seconds / limit * (1 - 1e-12)), 1e9));
   }
+  /// Activations and parameters of what lies between two cuts; from -1: the beginning.
+  double stageBytes(int from, int to) const;
   bool isAllowed(PipeDreamStage stage, int behind) const;
   int fewestReplicas(int from, int to) const;
   void set(int to, int m, Step step);
@@ -104,6 +106,11 @@ private:
   int full = 0;                  // every number from here to `most` is reached
 };
 
+double Reach::stageBytes(int from, int to) const {
+  const PipeDreamCut &a = from < 0 ? kBeginning : cuts.costs[from], &b = cuts.costs[to];
+  return b.activationBytes - a.activationBytes + b.parameterBytes - a.parameterBytes;
+}
+
 bool Reach::isAllowed(PipeDreamStage stage, int behind) const {
   if (stageSeconds(cuts, model, stage) > limit || stageTransferSeconds(cuts, model, stage) > limit)
     return false;
@@ -111,10 +118,8 @@ bool Reach::isAllowed(PipeDreamStage stage, int behind) const {
     return true;
   // Weights and activations once for each mini-batch in flight: those of the devices behind, per replica. The
   // original has none for the last stage; its weights need memory, too.
-  const PipeDreamCut &from = stage.from < 0 ? kBeginning : cuts.costs[stage.from];
-  const PipeDreamCut &to = cuts.costs[stage.to];
-  double bytes = to.activationBytes - from.activationBytes + to.parameterBytes - from.parameterBytes;
-  return bytes * std::max(1, (behind + stage.replicas - 1) / stage.replicas) <= *model.memoryBytes;
+  return stageBytes(stage.from, stage.to) * std::max(1, (behind + stage.replicas - 1) / stage.replicas) <=
+         *model.memoryBytes;
 }
 
 /// From two on: more are faster. (Of r the seconds are (c + s)/r - s/r^2 with s = 4w/B: as a function of 1/r a
@@ -186,10 +191,21 @@ void Reach::extendBySeveral(int from, int to) {
 }
 
 void Reach::extendWithinMemory(int from, int to) {
-  for (int before = leastOf[from]; before < most; ++before)
-    for (int m = std::max(least, before + 1); isReached(from, before) && m <= most; ++m)
-      if (!isReached(to, m) && isAllowed({from, to, m - before}, model.devices - m))
-        set(to, m, {from, m - before});
+  // Every number of devices before the stage may be the one that memory leaves.
+  effort -= std::min<size_t>(effort, 8);
+  int fewest = fewestReplicas(from, to);
+  for (int before = leastOf[from]; before < most; ++before) {
+    if (!isReached(from, before))
+      continue;
+    auto reachWith = [&](int replicas) {
+      int m = before + replicas;
+      if (m >= least && !isReached(to, m) && isAllowed({from, to, replicas}, model.devices - m))
+        set(to, m, {from, replicas});
+    };
+    reachWith(1);
+    for (int replicas = std::max(fewest, least - before); before + replicas <= most; ++replicas)
+      reachWith(replicas);
+  }
 }
 
 /// For those that are reached from it.
@@ -220,17 +236,16 @@ void Reach::extendFrom(const std::vector<Near> &list, int to, int begin, int rep
   double compute = cuts.costs[to].computeSeconds, devicesASecond = (1 - 1e-12) / limit, parameters = -1;
   for (size_t i = list.size(); i-- > 0 && begin + replicas < full;) {
     const Near &near = list[i];
-    if (effort == 0)
-      return;
-    --effort;
+    effort -= std::min<size_t>(effort, 1);
+    double share = (compute - near.computeSeconds) * devicesASecond;
+    if (effort == 0 || share > full - 1 - begin)
+      return; // all that follow are farther
     if (model.memoryBytes) {
-      if (cuts.sets.isSubset(near.cut, to) && near.cut != to)
+      if (stageBytes(near.cut, to) <= *model.memoryBytes && cuts.sets.isSubset(near.cut, to) &&
+          near.cut != to)
         extendWithinMemory(near.cut, to);
       continue;
     }
-    double share = (compute - near.computeSeconds) * devicesASecond;
-    if (share > full - 1 - begin)
-      return; // and all that follow are farther
     // One replica, or at least two.
     bool mayBeOne = replicas <= 1 && share <= 1;
     if (!mayBeOne && near.mostParameterBytes <= parameters)
@@ -293,7 +308,7 @@ std::optional<PipeDreamPlan> Reach::run() {
 
 std::optional<PipeDreamPlan> pdc::place::findPipeDreamPlan(const PipeDreamCuts &cuts,
                                                            const PipeDreamModel &model,
-                                                           std::optional<double> bound) {
+                                                           std::optional<double> bound, double effort) {
   std::vector<int> order(cuts.sets.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int a, int b) {
@@ -301,16 +316,18 @@ std::optional<PipeDreamPlan> pdc::place::findPipeDreamPlan(const PipeDreamCuts &
     return x != y ? x < y : a < b;
   });
   // About a second, and 400 MB; a search for a first plan goes on until it has one.
-  constexpr size_t kMostPairs = 160'000'000, kMostSteps = 50'000'000;
+  constexpr double kMostPairs = 160e6;
+  constexpr size_t kMostSteps = 50'000'000;
   if (bound && static_cast<size_t>(cuts.sets.size()) * (model.devices + 1) > kMostSteps)
     return std::nullopt;
-  size_t effort = bound ? kMostPairs : std::numeric_limits<size_t>::max();
-  auto reach = [&](double limit) { return Reach(cuts, model, order, limit, effort).run(); };
+  size_t most = static_cast<size_t>(kMostPairs * effort),
+         left = bound ? most : std::numeric_limits<size_t>::max();
+  auto reach = [&](double limit) { return Reach(cuts, model, order, limit, left).run(); };
   double worst = std::numeric_limits<double>::max();
   std::optional<PipeDreamPlan> best = reach(bound.value_or(worst) * (bound ? 1 + 1e-12 : 1));
   if (!best)
     return std::nullopt;
-  effort = std::min(effort, kMostPairs);
+  left = std::min(left, most);
   double below = cuts.costs.back().computeSeconds / model.devices;
   // Bisection; now and then the question whether the plan that is known is the best one already.
   constexpr double kTolerance = 1e-10;
@@ -319,7 +336,7 @@ std::optional<PipeDreamPlan> pdc::place::findPipeDreamPlan(const PipeDreamCuts &
     if (misses == 3)
       limit = best->bottleneckSeconds * (1 - kTolerance);
     std::optional<PipeDreamPlan> plan = reach(limit);
-    if (effort == 0) {
+    if (left == 0) {
       best->lowerBoundSeconds = below;
       return best;
     }

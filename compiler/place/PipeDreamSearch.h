@@ -21,8 +21,8 @@ struct PipeDreamStage {
 struct PipeDreamPlan {
   std::vector<PipeDreamStage> stages;
   double bottleneckSeconds = 0;
-  double lowerBoundSeconds =
-      0; // no plan over the cuts is faster; the bottleneck itself unless the search was given up
+  /// No plan over the cuts is faster; the bottleneck itself unless the search was given up.
+  double lowerBoundSeconds = 0;
 };
 
 double stageSeconds(const PipeDreamCuts &cuts, const PipeDreamModel &model, PipeDreamStage stage);
@@ -30,10 +30,10 @@ double stageSeconds(const PipeDreamCuts &cuts, const PipeDreamModel &model, Pipe
 double stageTransferSeconds(const PipeDreamCuts &cuts, const PipeDreamModel &model, PipeDreamStage stage);
 
 /// A plan whose bottleneck no plan over these cuts undercuts by more than 1e-10 of it, or the best one that is found
-/// with an effort of about a second; nothing if none fits into memory. `bound`: a bottleneck that is known to be reached
+/// with an effort of 1, some second; nothing if none fits into memory. `bound`: a bottleneck that is known to be reached
 /// over these cuts; with it, nothing also if the effort does not find that plan again.
 std::optional<PipeDreamPlan> findPipeDreamPlan(const PipeDreamCuts &cuts, const PipeDreamModel &model,
-                                               std::optional<double> bound);
+                                               std::optional<double> bound, double effort);
 
 } // namespace pdc::place
 

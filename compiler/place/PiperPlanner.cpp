@@ -122,13 +122,14 @@ Placement pdc::place::placePiper(const PiperGraph &graph, const PlaceOptions &op
   Downsets chains(costs.size());
   appendPrefixes(thinned.dag.depthFirstOrder(), chains);
   appendPrefixes(thinned.dag.smallestFirstOrder(), chains);
-  std::optional<PiperPlan> plan = findPiperPlan(costs, chains, std::nullopt);
+  std::optional<PiperPlan> plan = findPiperPlan(costs, chains, std::nullopt, options.effort);
   Downsets sets(costs.size());
   bool isComplete = enumerateDownsets(thinned.dag, std::min(options.maxCuts, kMostCuts), sets);
   const Downsets *cuts = &chains;
   // A chain has no other cuts.
   if (isComplete && sets.size() > chains.size()) {
-    auto better = findPiperPlan(costs, sets, plan ? std::optional(plan->bottleneckSeconds) : std::nullopt);
+    std::optional<double> bound = plan ? std::optional(plan->bottleneckSeconds) : std::nullopt;
+    std::optional<PiperPlan> better = findPiperPlan(costs, sets, bound, options.effort);
     isComplete = better || !plan;
     if (isComplete) {
       plan = better;

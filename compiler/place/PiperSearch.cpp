@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kRounding = PiperBounds::kRounding;
 /// Steps that the search for a better plan than a known one may take, of some 0.2 microseconds.
-constexpr size_t kMostSteps = 6'000'000;
+constexpr double kMostSteps = 6'000'000;
 
 /// Costs of stages that were looked at node by node. Bisection asks for most of them again and again.
 class StageTimes {
@@ -72,8 +72,8 @@ private:
 
 class Search {
 public:
-  Search(const PiperCosts &costs, const Downsets &sets)
-      : costs(costs), sets(sets), devices(costs.model.devices),
+  Search(const PiperCosts &costs, const Downsets &sets, double effort)
+      : costs(costs), sets(sets), mostSteps(kMostSteps * effort), devices(costs.model.devices),
         mostSum(std::min(devices, costs.model.samples)), tensors(costs.tensorDegrees().size()),
         dataDegrees(findDataDegrees()), times(costs, sets), bounds(costs, sets, mostSum) {
     firstAtLeast.resize(mostSum + 2);
@@ -109,6 +109,7 @@ private:
 
   const PiperCosts &costs;
   const Downsets &sets;
+  const double mostSteps;
   const int devices, mostSum;
   const size_t tensors;
   const std::vector<int> dataDegrees;
@@ -207,7 +208,7 @@ std::optional<PiperPlan> Search::reach(double newLimit) {
   needsOf[order[0]] = {Need()};
   std::vector<int> reached{order[0]};
   for (size_t i = 1; i < order.size(); ++i) {
-    if (hasPlan && times.steps() + steps > kMostSteps) {
+    if (hasPlan && times.steps() + steps > mostSteps) {
       isGivenUp = true;
       return std::nullopt;
     }
@@ -281,6 +282,6 @@ std::optional<PiperPlan> Search::run(std::optional<double> bound) {
 } // namespace
 
 std::optional<PiperPlan> pdc::place::findPiperPlan(const PiperCosts &costs, const Downsets &sets,
-                                                   std::optional<double> bound) {
-  return Search(costs, sets).run(bound);
+                                                   std::optional<double> bound, double effort) {
+  return Search(costs, sets, effort).run(bound);
 }

@@ -16,15 +16,15 @@ struct PlannedPiperStage {
 struct PiperPlan {
   std::vector<PlannedPiperStage> stages;
   double bottleneckSeconds = 0;
-  double lowerBoundSeconds =
-      0; // no plan over the cuts is faster; the bottleneck itself unless the search was given up
+  /// No plan over the cuts is faster; the bottleneck itself unless the search was given up.
+  double lowerBoundSeconds = 0;
 };
 
-/// The fastest plan over these cuts, or the best one that is found with an effort of about a second; nothing if none
+/// The fastest plan over these cuts, or the best one that is found with an effort of 1, some second; nothing if none
 /// fits into memory. `bound`: a bottleneck that a plan over these cuts is known to have; with it, nothing also if the
 /// effort does not find that plan again.
 std::optional<PiperPlan> findPiperPlan(const PiperCosts &costs, const Downsets &sets,
-                                       std::optional<double> bound);
+                                       std::optional<double> bound, double effort);
 
 } // namespace pdc::place
 

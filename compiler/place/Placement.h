@@ -23,6 +23,7 @@ struct PlaceOptions {
   std::optional<double> memoryBytes;    // of a device
   bool fewerDevices = false;            // a plan may leave devices idle (PipeDream's model)
   size_t maxCuts = 400'000;             // graphs with more downsets are planned over some of them
+  double effort = 1; // how far a search for a better plan goes before it is given up; 1: about a second
 };
 
 struct PlacedStage {

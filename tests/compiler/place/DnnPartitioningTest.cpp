@@ -235,6 +235,11 @@ TEST(DnnPartitioning, StatesAndUnusedOutputsMakeNoCuts) {
   EXPECT_TRUE(placement.exact);
   EXPECT_GT(placement.cuts, 25u);
   EXPECT_NEAR(placement.bottleneckSeconds, 0.022, 1e-12);
+  // Unless there are too many cuts then: the published planner takes them there whatever memory there is.
+  placement = place(layersOfOneState(24, 50));
+  EXPECT_FALSE(placement.exact);
+  EXPECT_EQ(placement.cuts, 25u);
+  EXPECT_NEAR(placement.bottleneckSeconds, 0.082, 1e-12);
 }
 
 TEST(DnnPartitioning, BackwardNodesStayWithTheirForwardNodes) {
@@ -272,6 +277,52 @@ TEST(DnnPartitioning, StatesABoundWhereThereAreTooManyCuts) {
   EXPECT_FALSE(placement.exact);
   EXPECT_NEAR(placement.bottleneckSeconds, 0.020, 1e-12);
   EXPECT_NEAR(placement.lowerBoundSeconds, 0.020, 1e-12);
+}
+
+TEST(DnnPartitioning, SaysWhatAPlanMayLoseWhereTheSearchIsGivenUp) {
+  // Blocks of three branches of four nodes: 125 cuts each.
+  std::mt19937 random(7);
+  auto below = [&](int n) { return static_cast<int>(random() % n); };
+  json graph = graphOf(6, 1);
+  int join = 0, last = 0;
+  auto node = [&] { addNode(graph, ++last, 100 + below(900), 10 + below(90)); };
+  addNode(graph, 0, 100, 10);
+  for (int block = 0; block < 4; ++block) {
+    std::vector<int> ends;
+    int start = join;
+    for (int branch = 0; branch < 3; ++branch) {
+      int before = start;
+      for (int i = 0; i < 4; ++i) {
+        node();
+        addEdge(graph, before, last, before == start ? 3 : 1 + before % 7);
+        before = last;
+      }
+      ends.push_back(before);
+    }
+    node();
+    join = last;
+    for (int end : ends)
+      addEdge(graph, end, join, 1 + end % 7);
+  }
+  Placement best = place(graph);
+  EXPECT_TRUE(best.exact);
+  for (double effort : {0.0, 1e-5, 1e-4}) {
+    PlaceOptions options;
+    options.effort = effort;
+    Placement placement = place(graph, options);
+    EXPECT_FALSE(placement.exact) << effort;
+    EXPECT_GE(placement.bottleneckSeconds, best.bottleneckSeconds);
+    EXPECT_LE(placement.lowerBoundSeconds, best.bottleneckSeconds);
+    EXPECT_GT(placement.lowerBoundSeconds, 0);
+    size_t nodes = 0;
+    double slowest = 0;
+    for (const PlacedStage &stage : placement.stages) {
+      nodes += stage.nodes.size();
+      slowest = std::max(slowest, stage.seconds);
+    }
+    EXPECT_EQ(nodes, graph["nodes"].size());
+    EXPECT_DOUBLE_EQ(slowest, placement.bottleneckSeconds);
+  }
 }
 
 TEST(DnnPartitioning, SaysWhatIsWrong) {

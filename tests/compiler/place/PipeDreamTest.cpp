@@ -47,8 +47,8 @@ std::string errorOf(const std::string &text, const PlaceOptions &options = on(2,
 /// The published algorithm as it is published: antichains, every (cut, devices, cut, replicas).
 class Published {
 public:
-  Published(const PipeDreamProfile &profile, int devices, double bandwidth)
-      : profile(profile), devices(devices), bandwidth(bandwidth) {
+  Published(const PipeDreamProfile &profile, int devices, double bandwidth, double memory = INFINITY)
+      : profile(profile), devices(devices), bandwidth(bandwidth), memory(memory) {
     for (int v = 0; v < profile.dag.size(); ++v)
       for (int from : profile.dag.predecessors(v)) {
         above[v].insert(from);
@@ -66,9 +66,12 @@ public:
     std::vector<std::vector<double>> best(order.size(), std::vector<double>(devices + 1, INFINITY));
     for (size_t j = 0; j < order.size(); ++j)
       for (int m = 1; m <= devices; ++m) {
-        best[j][m] = stage({}, order[j], m);
+        if (fits({}, order[j], m, devices - m))
+          best[j][m] = stage({}, order[j], m);
         for (size_t k = 0; k < j; ++k)
           for (int r = 1; r < m && isSubset(order[k], order[j]); ++r) {
+            if (!fits(order[k], order[j], r, devices - m))
+              continue;
             double sent = j + 1 < order.size() ? output(order[j]) : 0;
             double transfer = 2 * std::max(output(order[k]), sent) / (bandwidth * r);
             best[j][m] =
@@ -143,9 +146,18 @@ private:
     return (seconds + 4.0 * (m - 1) * parameters / (bandwidth * m)) / m;
   }
 
+  /// Once for each mini-batch in flight: those of the devices behind, per replica.
+  bool fits(const std::set<int> &from, const std::set<int> &to, int m, int behind) {
+    double bytes = 0;
+    for (int v : to)
+      if (!from.count(v))
+        bytes += profile.nodes[v].activationBytes + profile.nodes[v].parameterBytes;
+    return bytes * std::max(1.0, std::ceil(behind / static_cast<double>(m))) <= memory;
+  }
+
   const PipeDreamProfile &profile;
   int devices;
-  double bandwidth;
+  double bandwidth, memory;
   std::map<int, std::set<int>> above;
   std::set<std::set<int>> states;
 };
@@ -191,6 +203,107 @@ TEST(PipeDreamPlanner, IsTheExhaustiveOneOnRandomGraphs) {
     ASSERT_EQ(used, devices);
     ASSERT_EQ(nodes.size(), profile.nodes.size());
     ASSERT_DOUBLE_EQ(slowest, placement.bottleneckSeconds);
+  }
+}
+
+/// Blocks of parallel branches, each block joined before the next one: wide cuts, and very many of them.
+std::string blocksOfBranches(std::mt19937 &random, int blocks, int branches, int length) {
+  auto below = [&](int n) { return static_cast<int>(random() % n); };
+  std::string text = node(0, 1, 2, 1e5, 1e4), edges;
+  int join = 0, last = 0;
+  auto layer = [&] { return node(++last, 1 + below(9), 1 + below(20), 1e5 * below(40), 1e5 * below(80)); };
+  for (int block = 0; block < blocks; ++block) {
+    std::vector<int> ends;
+    for (int branch = 0; branch < branches; ++branch) {
+      int before = join;
+      for (int i = 0; i < length; ++i) {
+        text += layer();
+        edges += edge(before, last);
+        before = last;
+      }
+      ends.push_back(before);
+    }
+    text += layer();
+    join = last;
+    for (int end : ends)
+      edges += edge(end, join);
+  }
+  return text + edges;
+}
+
+TEST(PipeDreamPlanner, IsTheExhaustiveOneOnParallelBranches) {
+  std::mt19937 random(21);
+  for (int round = 0; round < 5; ++round) {
+    PipeDreamProfile profile = parsePipeDreamProfile(blocksOfBranches(random, 2, 3, 2));
+    int devices = 2 + random() % 9;
+    double bandwidth = 1e7 * (1 + random() % 300);
+    Published published(profile, devices, bandwidth);
+    Placement placement = placePipeDream(profile, on(devices, bandwidth));
+    double expected = published.solve();
+    ASSERT_NEAR(placement.bottleneckSeconds, expected, 1e-9 * expected) << "round " << round;
+    ASSERT_EQ(placement.cuts, published.cuts());
+    ASSERT_TRUE(placement.exact);
+  }
+}
+
+TEST(PipeDreamPlanner, IsTheExhaustiveOneWithinMemory) {
+  std::mt19937 random(24);
+  int infeasible = 0;
+  for (int round = 0; round < 60; ++round) {
+    PipeDreamProfile profile = parsePipeDreamProfile(round % 2 ? randomProfile(random, 3 + random() % 7)
+                                                               : blocksOfBranches(random, 2, 2, 2));
+    double all = 0;
+    for (const ProfiledNode &node : profile.nodes)
+      all += node.activationBytes + node.parameterBytes;
+    PlaceOptions options = on(2 + random() % 7, 1e7 * (1 + random() % 300));
+    options.memoryBytes = all * (1 + random() % 20) / 10;
+    double expected =
+        Published(profile, *options.devices, *options.bytesPerSecond, *options.memoryBytes).solve();
+    if (std::isinf(expected)) {
+      ++infeasible;
+      EXPECT_THROW(placePipeDream(profile, options), PlaceError) << "round " << round;
+      continue;
+    }
+    ASSERT_NEAR(placePipeDream(profile, options).bottleneckSeconds, expected, 1e-9 * expected)
+        << "round " << round;
+  }
+  EXPECT_GT(infeasible, 0);
+  EXPECT_LT(infeasible, 40);
+}
+
+TEST(PipeDreamPlanner, PlansManyWideCuts) {
+  // 6 blocks of 5^4 cuts each.
+  std::mt19937 random(22);
+  PipeDreamProfile profile = parsePipeDreamProfile(blocksOfBranches(random, 6, 4, 4));
+  Placement placement = placePipeDream(profile, on(16, 1e9));
+  EXPECT_TRUE(placement.exact);
+  EXPECT_GT(placement.cuts, 3'000u);
+  // Over a few chains of cuts it is slower.
+  PlaceOptions few = on(16, 1e9);
+  few.maxCuts = 500;
+  Placement chains = placePipeDream(profile, few);
+  EXPECT_FALSE(chains.exact);
+  EXPECT_LE(placement.bottleneckSeconds, chains.bottleneckSeconds);
+  EXPECT_GE(placement.bottleneckSeconds, chains.lowerBoundSeconds);
+}
+
+TEST(PipeDreamPlanner, SaysWhatAPlanMayLoseWhereTheSearchIsGivenUp) {
+  std::mt19937 random(23);
+  PipeDreamProfile profile = parsePipeDreamProfile(blocksOfBranches(random, 6, 4, 4));
+  Placement best = placePipeDream(profile, on(16, 1e9));
+  EXPECT_TRUE(best.exact);
+  for (double effort : {0.0, 1e-4, 1e-3}) {
+    PlaceOptions options = on(16, 1e9);
+    options.effort = effort;
+    Placement placement = placePipeDream(profile, options);
+    EXPECT_FALSE(placement.exact) << effort;
+    EXPECT_GE(placement.bottleneckSeconds, best.bottleneckSeconds);
+    EXPECT_LE(placement.lowerBoundSeconds, best.bottleneckSeconds);
+    EXPECT_GT(placement.lowerBoundSeconds, 0);
+    int used = 0;
+    for (const PlacedStage &stage : placement.stages)
+      used += stage.replicas;
+    EXPECT_EQ(used, 16);
   }
 }
 

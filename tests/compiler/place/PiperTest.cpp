@@ -19,13 +19,14 @@ using ::testing::HasSubstr;
 namespace {
 
 json configuration(const std::string &id, double seconds, double weights, double a, double b) {
-  return {{"id", id},           {"timePerSample", seconds}, {"parameterSize", weights},       {"memoryUsageA", a},
-          {"memoryUsageB", b},  {"syncTimeFw", json::object()}, {"syncTimeBw", json::object()}};
+  return {
+      {"id", id},          {"timePerSample", seconds},     {"parameterSize", weights},    {"memoryUsageA", a},
+      {"memoryUsageB", b}, {"syncTimeFw", json::object()}, {"syncTimeBw", json::object()}};
 }
 
 json graphOf(int devices, int samples, double memory = 1e12) {
-  return {{"maxMemoryPerDevice", memory}, {"maxDevices", devices}, {"mbsInBatch", samples}, {"bandwidth", 100.0},
-          {"nodes", json::array()},       {"edges", json::array()}};
+  return {{"maxMemoryPerDevice", memory}, {"maxDevices", devices},  {"mbsInBatch", samples},
+          {"bandwidth", 100.0},           {"nodes", json::array()}, {"edges", json::array()}};
 }
 
 void addNode(json &graph, int id, json configurations) {
@@ -114,7 +115,8 @@ private:
       return;
     double slowest = 0;
     for (size_t stage = 0; stage < degrees.size(); ++stage) {
-      slowest = std::max(slowest, seconds(static_cast<int>(stage), (sum + degrees[stage].second - 1) / degrees[stage].second));
+      slowest = std::max(slowest, seconds(static_cast<int>(stage),
+                                          (sum + degrees[stage].second - 1) / degrees[stage].second));
       sum -= degrees[stage].second;
     }
     best = std::min(best, slowest);
@@ -129,7 +131,8 @@ private:
     return configure(stage, nodes, 0, inFlight, 0, 0);
   }
 
-  double configure(int stage, const std::vector<int> &nodes, size_t next, int inFlight, double bytes, double time) {
+  double configure(int stage, const std::vector<int> &nodes, size_t next, int inFlight, double bytes,
+                   double time) {
     if (next == nodes.size())
       return bytes <= graph.memoryBytes ? time : std::numeric_limits<double>::infinity();
     auto [t, d] = degrees[stage];
@@ -288,7 +291,8 @@ TEST(PiperPlanner, ASmallerSumOfDegreesIsWorthDevices) {
   // layer, whose samples in flight fill the memory, no more than two of them.
   json graph = graphOf(6, 8, 20);
   addNode(graph, 0, {{"1", {configuration("plain", 5, 0, 10, 0)}}});
-  addNode(graph, 1, {{"1", {configuration("plain", 16, 0, 0, 0)}}, {"5", {configuration("split", 5, 0, 0, 0)}}});
+  addNode(graph, 1,
+          {{"1", {configuration("plain", 16, 0, 0, 0)}}, {"5", {configuration("split", 5, 0, 0, 0)}}});
   addEdge(graph, 0, 1, 0);
   Placement placement = place(graph);
   ASSERT_EQ(placement.stages.size(), 2u);
@@ -313,7 +317,8 @@ TEST(PiperPlanner, ChoicesThatDifferInWhatTheySend) {
 
 TEST(PiperPlanner, UsesTensorParallelismWhereALayerIsTooSlow) {
   json graph = graphOf(3, 2);
-  addNode(graph, 0, {{"1", {configuration("plain", 10, 0, 0, 0)}}, {"2", {configuration("split", 6, 0, 0, 0)}}});
+  addNode(graph, 0,
+          {{"1", {configuration("plain", 10, 0, 0, 0)}}, {"2", {configuration("split", 6, 0, 0, 0)}}});
   addNode(graph, 1, {{"1", {configuration("plain", 5, 0, 0, 0)}}});
   addEdge(graph, 0, 1, 0, 0, 0);
   Placement placement = place(graph);
@@ -326,9 +331,10 @@ TEST(PiperPlanner, UsesTensorParallelismWhereALayerIsTooSlow) {
 TEST(PiperPlanner, RecomputesTheLayersThatLoseLeastWhereMemoryIsShort) {
   json graph = graphOf(1, 1, 25);
   for (int i = 0; i < 3; ++i)
-    addNode(graph, i, {{"1",
-                        {configuration("vanilla", 1, 0, 10, 0),
-                         configuration("activation recomp", 1.5 + 0.1 * i, 0, 2, 0)}}});
+    addNode(graph, i,
+            {{"1",
+              {configuration("vanilla", 1, 0, 10, 0),
+               configuration("activation recomp", 1.5 + 0.1 * i, 0, 2, 0)}}});
   for (int i = 0; i < 2; ++i)
     addEdge(graph, i, i + 1, 0);
   Placement placement = place(graph);
@@ -365,6 +371,38 @@ TEST(PiperPlanner, StatesABoundWhereThereAreTooManyCuts) {
   EXPECT_NEAR(placement.bottleneckSeconds, 4, 1e-12);
 }
 
+TEST(PiperPlanner, SaysWhatAPlanMayLoseWhereTheSearchIsGivenUp) {
+  // Two branches of 12 layers: 170 cuts, and memory that makes each of them worth a look.
+  json graph = graphOf(16, 48, 2000);
+  addNode(graph, 0, {{"1", {configuration("plain", 1, 1, 1, 1)}}});
+  std::mt19937 random(3);
+  auto below = [&](int n) { return static_cast<int>(random() % n); };
+  for (int id = 1; id <= 24; ++id) {
+    json configurations;
+    for (int t : {1, 2, 4}) {
+      double seconds = (10 + below(20)) / std::pow(t, 0.8), a = (10 + below(90)) / t,
+             b = (10 + below(90)) / t;
+      configurations[std::to_string(t)] = {
+          configuration("vanilla", seconds, b, a, b),
+          configuration("recompute", 1.3 * seconds, b, 0.1 * a, b + 0.9 * a)};
+    }
+    addNode(graph, id, configurations);
+  }
+  for (int id = 1; id <= 24; ++id)
+    addEdge(graph, id == 13 ? 0 : id - 1, id, below(100));
+  Placement best = place(graph);
+  EXPECT_TRUE(best.exact);
+  for (double effort : {0.0, 0.001, 0.003}) {
+    PlaceOptions options;
+    options.effort = effort;
+    Placement placement = place(graph, options);
+    EXPECT_FALSE(placement.exact) << effort;
+    EXPECT_GE(placement.bottleneckSeconds, best.bottleneckSeconds);
+    EXPECT_LE(placement.lowerBoundSeconds, best.bottleneckSeconds);
+    EXPECT_GT(placement.lowerBoundSeconds, 0);
+  }
+}
+
 TEST(PiperPlanner, ReportsDegreesAndConfigurations) {
   json report = json::parse(toJson(place(chain(4, 2, 2))));
   EXPECT_EQ(report["stages"][0]["tensor"], 1);
@@ -399,19 +437,22 @@ TEST(PiperGraph, SaysWhatIsWrong) {
   expectError("maxBatchSize", [](json &g) { g.erase("mbsInBatch"); });
   expectError("a second node 1", [](json &g) { g["nodes"][2]["id"] = 1; });
   expectError("edges[0]: there is no node 9", [](json &g) { g["edges"][0]["destId"] = 9; });
-  expectError("edges[2]: a second edge from node 0 to node 1", [](json &g) { g["edges"].push_back(g["edges"][0]); });
+  expectError("edges[2]: a second edge from node 0 to node 1",
+              [](json &g) { g["edges"].push_back(g["edges"][0]); });
   expectError("cycle", [](json &g) { addEdge(g, 2, 0, 1); });
   expectError("timePerSample", [](json &g) { g["nodes"][0]["TMPCs"]["1"][0]["timePerSample"] = -1; });
   expectError("node 1, TMPCs for 1 devices, 0, syncTimeFw: the edge with node 0 is missing",
               [](json &g) { g["nodes"][1]["TMPCs"]["1"][0]["syncTimeFw"] = json::object(); });
   expectError("syncTimeBw: it names a node that no edge leads to",
               [](json &g) { g["nodes"][0]["TMPCs"]["1"][0]["syncTimeBw"]["2"] = 0; });
-  expectError("the key 'x' is not a whole number", [](json &g) { g["nodes"][0]["TMPCs"]["x"] = json::array(); });
+  expectError("the key 'x' is not a whole number",
+              [](json &g) { g["nodes"][0]["TMPCs"]["x"] = json::array(); });
   expectError("a second one called 'plain'", [](json &g) {
     json &list = g["nodes"][0]["TMPCs"]["1"];
     list.push_back(json(list[0]));
   });
-  expectError("node 0: it cannot run on any number of devices", [](json &g) { g["nodes"][0]["TMPCs"] = json::object(); });
+  expectError("node 0: it cannot run on any number of devices",
+              [](json &g) { g["nodes"][0]["TMPCs"] = json::object(); });
   expectError("it has no nodes", [](json &g) { g["nodes"] = json::array(); });
 }
 
