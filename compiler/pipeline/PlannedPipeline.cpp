@@ -189,7 +189,7 @@ private:
         plan::ParallelSpec &stage = found.parallel.stages.emplace_back();
         stage.data = mesh.data;
         stage.tensor = mesh.tensor;
-        stage.zero = setting.zero;
+        stage.zero = mesh.data > 1 ? setting.zero : 0;
       }
     found.microBatches = setting.microBatches;
     found.searchesMicroBatches = found.searchesRecompute = false;

@@ -216,10 +216,10 @@ std::vector<StageSetting> StageSearch::unlikeSettings() {
       bool haveOneSize = llvm::all_of(meshes, [&](const StageSplit &mesh) { return mesh.ranks() == meshes[0].ranks(); });
       if (!allows(request.space.pipeline, stages) || haveOneSize)
         continue;
-      StageSetting group{stages, meshes.back().data, meshes.back().tensor, 0, microBatches};
+      StageSetting group{stages, llvm::max_element(meshes)->data, 1, 0, microBatches};
       for (StageSetting &setting : settingsOf(group)) {
-        // ZeRO 2 and 3 save memory, but no time beyond that of ZeRO 1.
-        if (setting.zero > 1 && !request.space.zero && !request.memoryLimitBytes)
+        // ZeRO 2 takes no longer than 1, and 3 saves memory alone.
+        if (setting.zero % 2 == 1 && !request.space.zero && !request.memoryLimitBytes)
           continue;
         setting.meshes = meshes;
         setting.ranks = request.ranks;
