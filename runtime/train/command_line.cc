@@ -33,6 +33,7 @@ constexpr double kBf16Tolerance = 2e-2;
 struct Prepared {
   TrainingPlan training;                    // train
   std::unique_ptr<BatchBuilder> batches;    // the other commands
+  std::unique_ptr<BatchBuilder> steps;      // verify: of the steps between
   std::unique_ptr<BatchBuilder> reference;  // verify, rank 0
   Mode mode = Mode::kTrain;                 // of `batches`
   std::string checkpoint_folder;            // eval, infer
@@ -68,9 +69,10 @@ absl::StatusOr<std::unique_ptr<BatchBuilder>> DataOrSynthetic(const Options& opt
 
 absl::Status PrepareVerify(const Options& options, const program::Executable& executable, int rank,
                            Prepared& prepared) {
-  PDC_RETURN_IF_ERROR(RequireProgram(executable, rank, Mode::kTrain).status());
+  PDC_ASSIGN_OR_RETURN(const program::Program* train, RequireProgram(executable, rank, Mode::kTrain));
   PDC_ASSIGN_OR_RETURN(const program::Program* program, RequireProgram(executable, rank, Mode::kGradient));
   PDC_ASSIGN_OR_RETURN(prepared.batches, DataOrSynthetic(options, *program));
+  PDC_ASSIGN_OR_RETURN(prepared.steps, DataOrSynthetic(options, *train));
   if (rank != 0) return absl::OkStatus();
   PDC_ASSIGN_OR_RETURN(const program::Program* reference,
                        RequireProgram(executable, 0, Mode::kReferenceGradient));
@@ -202,7 +204,7 @@ class CommandRun {
     const double tolerance = options_.tolerance.value_or(bf16 ? kBf16Tolerance : kF32Tolerance);
     const VerifyOptions verify = {options_.steps, options_.schedule.peak, options_.seed};
     PDC_ASSIGN_OR_RETURN(const std::vector<Comparison> comparisons,
-                         Verify(session_, *prepared_.batches, prepared_.reference.get(), verify));
+                         Verify(session_, {*prepared_.batches, *prepared_.steps, prepared_.reference.get()}, verify));
     absl::Status verdict;
     if (const Comparison* worst = Worst(comparisons)) {
       const bool fits = worst->relative <= tolerance;

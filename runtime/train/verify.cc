@@ -130,18 +130,18 @@ Comparison CompareTensors(program::ElementType type, const std::byte* reference,
   return comparison;
 }
 
-absl::StatusOr<std::vector<Comparison>> Verify(exec::Session& session, const BatchBuilder& batches,
-                                               const BatchBuilder* reference, const VerifyOptions& options) {
+absl::StatusOr<std::vector<Comparison>> Verify(exec::Session& session, const VerifyBatches& batches,
+                                               const VerifyOptions& options) {
   std::vector<Comparison> comparisons;
   PDC_RETURN_IF_ERROR(InitializeAll(session, Mode::kTrain, options.seed));
   for (int64_t step = 1; step <= options.steps; ++step) {
     PDC_RETURN_IF_ERROR(CopyToReference(session));
-    PDC_RETURN_IF_ERROR(RunProgram(session, Mode::kGradient, batches, step, options));
-    if (reference != nullptr) {
-      PDC_RETURN_IF_ERROR(RunProgram(session, Mode::kReferenceGradient, *reference, step, options));
+    PDC_RETURN_IF_ERROR(RunProgram(session, Mode::kGradient, batches.gradient, step, options));
+    if (batches.reference != nullptr) {
+      PDC_RETURN_IF_ERROR(RunProgram(session, Mode::kReferenceGradient, *batches.reference, step, options));
     }
     PDC_RETURN_IF_ERROR(CompareOutputs(session, step, comparisons));
-    PDC_RETURN_IF_ERROR(RunProgram(session, Mode::kTrain, batches, step, options));
+    PDC_RETURN_IF_ERROR(RunProgram(session, Mode::kTrain, batches.train, step, options));
   }
   return comparisons;
 }

@@ -32,6 +32,13 @@ void FinishRelative(std::vector<Comparison>& gradients);
 Comparison CompareTensors(program::ElementType type, const std::byte* reference, const std::byte* value,
                           int64_t count);
 
+// The same samples for each of the programs, whose parts of them a rank may need in one and not in another.
+struct VerifyBatches {
+  const BatchBuilder& gradient;
+  const BatchBuilder& train;
+  const BatchBuilder* reference = nullptr;  // rank 0 only
+};
+
 struct VerifyOptions {
   int64_t steps = 1;
   double learning_rate = 1e-3;
@@ -40,10 +47,9 @@ struct VerifyOptions {
 
 // Collective. For each step: the gradient program on all ranks and, from the same parameters, state and
 // batch, the reference gradient program on rank 0; then a training step, so that the next comparison is
-// somewhere else. `batches` is built for the gradient program, `reference` (rank 0 only, or else null) for
-// the reference. Comparisons are returned on rank 0.
-absl::StatusOr<std::vector<Comparison>> Verify(exec::Session& session, const BatchBuilder& batches,
-                                               const BatchBuilder* reference, const VerifyOptions& options);
+// somewhere else. Comparisons are returned on rank 0.
+absl::StatusOr<std::vector<Comparison>> Verify(exec::Session& session, const VerifyBatches& batches,
+                                               const VerifyOptions& options);
 
 // A table of every value's worst step, the worst value last.
 std::string ToTable(const std::vector<Comparison>& comparisons);

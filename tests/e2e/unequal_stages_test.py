@@ -139,6 +139,19 @@ class UnequalStages(EndToEndTest):
         for key in ("ranks", "stages", "layouts", "predicted", "parallel"):
             self.assertEqual(report[key], second[key], key)
 
+    def test_verify_where_a_stage_takes_inputs_to_train_and_none_for_gradients(self):
+        made = run([PDC, model("bytes"), "-o", self.path("made"), "--batch=8", "--ranks=2", "--parallel=pipeline=2",
+                    "--micro-batches=auto", "--plan-out=plan.mlir"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        # The last stage adds up losses; its labels are those of the accuracy, which has no gradient.
+        lines = read(self.path("plan.mlir")).decode().splitlines()
+        edited = [line if "nn.reduce_sum" in line else line.replace("dist.chunk = 1", "dist.chunk = 0") for line in lines]
+        self.assertNotEqual(lines, edited)
+        write(self.path("edited.mlir"), "\n".join(edited).encode())
+        again = run([PDC, model("bytes"), "-o", self.path("exe"), "--batch=8", "--plan-in=edited.mlir"], self.folder)
+        self.assertEqual(again.code, 0, str(again))
+        self.succeed(self.path("exe"), 2, "verify", "--steps=2")
+
     def test_stages_that_cannot_be_are_refused(self):
         for parallel, says in (("pipeline=2:1", "its stages have 3 ranks together, but --ranks=4"),
                                ("pipeline=3:1,tensor=2:1", "stage 0 has 3 ranks")):
