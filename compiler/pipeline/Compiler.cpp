@@ -62,7 +62,7 @@ using Outcome = std::optional<plan::SearchOutcome>;
 /// that can be read.
 bool searchesPlan(const CompileOptions &options) {
   return options.plan.empty() &&
-         (options.searchesStages() || !options.parallel.isDataParallel() || !options.layoutRules.empty() || options.keepsPlan);
+         (options.searchesPipeline() || !options.parallel.isDataParallel() || !options.layoutRules.empty() || options.keepsPlan);
 }
 
 void addSpecialized(PassManager &passes, const CompileOptions &options, Outcome &) {
@@ -361,14 +361,15 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
   if (failed(runBetween(module, options, done, Phase::Step, outcome)))
     return failure();
   ModelInputs inputs = collectInputs(module);
-  auto planAndLower = [&](const CompileOptions &tried, Outcome &found) {
-    if (failed(runBetween(module, tried, std::max(done, Phase::Step), Phase::Plan, found)))
-      return failure();
-    facts = collectFacts(module, options, names, found);
+  auto plan = [&](const CompileOptions &tried, Outcome &found) {
+    return runBetween(module, tried, std::max(done, Phase::Step), Phase::Plan, found);
+  };
+  auto lower = [&](const CompileOptions &tried, Outcome &found) {
+    facts = collectFacts(module, tried, names, found);
     return runBetween(module, tried, std::max(done, Phase::Plan), Phase::Rt, found);
   };
   auto snapshot = [&]() -> std::function<void()> { return [&facts, known = facts] { facts = known; }; };
-  if (failed(planWithinMemory(module, options, outcome, planAndLower, snapshot)))
+  if (failed(planWithinMemory(module, options, outcome, {plan, lower, snapshot})))
     return failure();
 
   program::ExecutableT executable;

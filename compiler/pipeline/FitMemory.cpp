@@ -26,38 +26,133 @@ struct MemoryNeed {
   int64_t stage = 0; // of the pipeline, which runs it
   int64_t stages = 1;
   std::string mesh;  // " data=2 tensor=2"; empty if the plan was not searched
+  std::vector<int64_t> ofStages; // bytes of a rank of each
 };
+
+/// A plan, before it is lowered.
+struct Planned {
+  OwningOpRef<ModuleOp> module;
+  std::optional<plan::SearchOutcome> outcome;
+  CompileOptions options; // that it was made by
+};
+
+/// Whether the costs of stages say what it takes to compute something again, and to cut the model otherwise for it.
+static bool isSearchedByCosts(const CompileOptions &options) {
+  return options.parallel.stages.empty() && options.search == "exact" && options.costModel == "native" &&
+         options.layoutRules.empty() && llvm::is_contained({"", "accumulation", "1f1b", "gpipe", "zb", "zb-h1"}, options.schedule);
+}
 
 class MemoryFit {
 public:
   MemoryFit(ModuleOp module, const CompileOptions &options, std::optional<plan::SearchOutcome> &outcome,
-            PlanAndLower planAndLower, Snapshot snapshot)
-      : module(module), options(options), outcome(outcome), planAndLower(planAndLower), snapshot(snapshot) {}
+            const PlanningSteps &steps)
+      : module(module), options(options), outcome(outcome), steps(steps) {}
 
   LogicalResult run() {
     if (options.memoryLimitBytes == 0)
-      return planAndLower(options, outcome);
-    OwningOpRef<ModuleOp> unplanned(module.clone());
-    CompileOptions tried = options;
-    for (int search = 0;; ++search) {
-      if (failed(planAndLower(tried, outcome)))
+      return failure(failed(steps.plan(options, outcome)) || failed(steps.lower(options, outcome)));
+    unplanned = module.clone();
+    // Numbers that are given, or a plan: what is computed again is all there is to find.
+    bool isGiven = options.searchesRecompute && (!options.searchesPipeline() || !options.plan.empty());
+    if (isGiven) {
+      FailureOr<Planned> given = planUnlimited();
+      if (failed(given))
         return failure();
-      MemoryNeed need = measure();
-      if (need.bytes <= options.memoryLimitBytes) {
-        keepEverything(*unplanned);
+      if (fitByRecomputing(*given))
         return success();
+      if (!closest) { // it cannot be lowered at all: its error is told
+        restore(*given->module);
+        return steps.lower(given->options, outcome);
       }
-      if (!closest || need.bytes < closest->bytes)
-        closest = need;
-      tried.searchLimitBytes = nextLimit(tried, search, need.bytes);
-      if (!tried.searchLimitBytes)
+      if (!given->outcome) // no layouts that could be others
         return refuse();
-      tried.takesClosest = true;
       restore(*unplanned);
     }
+    return search(isGiven && !isSearchedByCosts(options));
   }
 
 private:
+  /// Plans until one fits by its arenas, each with a limit of what may be counted.
+  LogicalResult search(bool onlyLayouts) {
+    CompileOptions tried = options;
+    tried.searchesRecompute &= !onlyLayouts;
+    // The costs of stages may count more than is needed: whether the closest plan fits, its arenas say.
+    tried.takesClosest = options.searchesStages();
+    for (int search = 0;; ++search) {
+      if (failed(steps.plan(tried, outcome)))
+        return failure();
+      Planned planned{OwningOpRef<ModuleOp>(module.clone()), outcome, tried};
+      if (failed(steps.lower(tried, outcome)))
+        return failure();
+      bool isClosest = note(measure(tried));
+      if (latest.bytes <= options.memoryLimitBytes) {
+        keepEverything();
+        return success();
+      }
+      tried.searchLimitBytes = nextLimit(tried, search, latest.bytes);
+      if (search == 0)
+        first = std::move(planned);
+      else if (isClosest)
+        closestPlan = std::move(planned);
+      if (!tried.searchLimitBytes)
+        break;
+      tried.takesClosest = true;
+      restore(*unplanned);
+    }
+    if (options.searchesRecompute && ((closestPlan && fitByRecomputing(*closestPlan)) || fitByRecomputing(*first)))
+      return success();
+    return refuse();
+  }
+
+  /// The fastest plan that keeps everything, whatever it needs.
+  FailureOr<Planned> planUnlimited() {
+    CompileOptions keeping = options;
+    keeping.searchesRecompute = false;
+    keeping.recompute = {dist::Recompute::None};
+    keeping.searchLimitBytes = std::numeric_limits<int64_t>::max();
+    if (failed(steps.plan(keeping, outcome)))
+      return failure();
+    return Planned{OwningOpRef<ModuleOp>(module.clone()), outcome, keeping};
+  }
+
+  /// Lowers a plan as it is, but for what its stages compute again. False where it cannot be lowered so.
+  bool lowerWith(const Planned &planned, ArrayRef<dist::Recompute> words) {
+    restore(*planned.module);
+    outcome = planned.outcome;
+    CompileOptions asked = planned.options;
+    asked.recompute.assign(words.begin(), words.end());
+    module->removeAttr(dist::kRecomputeAttr);
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    CompileOptions staged = withPlannedPipeline(module, asked);
+    if (failed(stateRecompute(module, staged)) || failed(steps.lower(asked, outcome)))
+      return false;
+    note(measure(asked));
+    return true;
+  }
+
+  /// Has each stage of a plan compute again as little as its arena asks for. What a stage computes again changes its own
+  /// programs alone, so that what each needs with every word is known from as many compilations as there are words.
+  bool fitByRecomputing(const Planned &planned) {
+    auto stages = static_cast<size_t>(withPlannedPipeline(*planned.module, planned.options).parallel.pipeline);
+    std::vector<std::optional<dist::Recompute>> chosen(stages);
+    for (dist::Recompute word : {dist::Recompute::None, dist::Recompute::Selective, dist::Recompute::Full}) {
+      if (!lowerWith(planned, std::vector(stages, word)))
+        continue;
+      if (latest.bytes <= options.memoryLimitBytes && llvm::none_of(chosen, [](auto &own) { return own.has_value(); }))
+        return true;
+      for (auto [own, bytes] : llvm::zip_equal(chosen, latest.ofStages))
+        if (!own && bytes <= options.memoryLimitBytes)
+          own = word;
+      if (llvm::all_of(chosen, [](auto &own) { return own.has_value(); }))
+        break;
+    }
+    std::vector<dist::Recompute> words;
+    for (std::optional<dist::Recompute> word : chosen)
+      words.push_back(word.value_or(dist::Recompute::None));
+    return llvm::all_of(chosen, [](auto &own) { return own.has_value(); }) && lowerWith(planned, words) &&
+           latest.bytes <= options.memoryLimitBytes;
+  }
+
   /// What the next search may count after one whose plan needs `bytes`. Nothing if there is no use in another.
   std::optional<int64_t> nextLimit(const CompileOptions &tried, int search, int64_t bytes) {
     if (!outcome)
@@ -79,39 +174,54 @@ private:
 
   /// What is counted can be more than what is needed: where a plan that fits computes again what it does not keep, takes the
   /// fastest one that keeps everything instead, if that fits, too.
-  void keepEverything(ModuleOp unplanned) {
+  void keepEverything() {
     if (!options.searchesRecompute || !module->hasAttr(dist::kRecomputeAttr))
       return;
-    OwningOpRef<ModuleOp> fitting(module.clone());
-    std::optional<plan::SearchOutcome> found = outcome;
-    std::function<void()> bringBack = snapshot();
-    CompileOptions keeping = options;
-    keeping.searchesRecompute = false;
-    keeping.keepsPlan = true; // the steps are made for a search
-    keeping.recompute = {dist::Recompute::None};
-    keeping.searchLimitBytes = std::numeric_limits<int64_t>::max();
-    restore(unplanned);
+    Planned fitting{OwningOpRef<ModuleOp>(module.clone()), outcome, options};
+    std::function<void()> bringBack = steps.snapshot();
+    restore(*unplanned);
     ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
-    if (succeeded(planAndLower(keeping, outcome)) && measure().bytes <= options.memoryLimitBytes)
+    if (FailureOr<Planned> keeping = planUnlimited();
+        succeeded(keeping) && succeeded(steps.lower(keeping->options, outcome)) &&
+        measure(keeping->options).bytes <= options.memoryLimitBytes)
       return;
-    restore(*fitting);
-    outcome = std::move(found);
+    restore(*fitting.module);
+    outcome = std::move(fitting.outcome);
     bringBack();
   }
 
-  MemoryNeed measure() {
+  /// Whether this is the closest plan so far.
+  bool note(MemoryNeed need) {
+    latest = std::move(need);
+    bool isClosest = !closest || latest.bytes < closest->bytes;
+    if (isClosest)
+      closest = latest;
+    return isClosest;
+  }
+
+  MemoryNeed measure(const CompileOptions &asked) {
     MemoryNeed most;
     // The pipeline may be what was asked for, found by the search, or read from a file: the module states it.
-    CompileOptions staged = withPlannedPipeline(module, options);
+    CompileOptions staged = withPlannedPipeline(module, asked);
     most.stages = staged.parallel.pipeline;
+    most.ofStages.assign(most.stages, 0);
     // The single-device step that `verify` compares with has arenas of its own, which no other command makes.
-    for (rt::ProgramOp program : module.getOps<rt::ProgramOp>())
-      if (int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes();
-          program.getMode() != "reference_gradient" && bytes > most.bytes) {
+    for (rt::ProgramOp program : module.getOps<rt::ProgramOp>()) {
+      if (!place)
+        place = program.getLoc();
+      if (program.getMode() == "reference_gradient")
+        continue;
+      int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes();
+      for (int64_t rank : program.getRanks()) {
+        int64_t &ofStage = most.ofStages[staged.stageOf(rank)];
+        ofStage = std::max(ofStage, bytes);
+      }
+      if (bytes > most.bytes) {
         most.bytes = bytes;
         most.mode = program.getMode().str();
         most.stage = staged.stageOf(program.getRanks().front());
       }
+    }
     if (outcome)
       for (auto [axis, size] : llvm::zip(outcome->meshAxes, outcome->meshSizes))
         most.mesh += " " + axis + "=" + std::to_string(size);
@@ -119,14 +229,14 @@ private:
   }
 
   /// Back to what was there before the plan.
-  void restore(ModuleOp unplanned) {
-    OwningOpRef<ModuleOp> copy(unplanned.clone());
+  void restore(ModuleOp known) {
+    OwningOpRef<ModuleOp> copy(known.clone());
     module->setAttrs((*copy)->getAttrDictionary());
     module.getBodyRegion().takeBody(copy->getBodyRegion());
   }
 
   LogicalResult refuse() {
-    InFlightDiagnostic error = (*module.getOps<rt::ProgramOp>().begin()).emitError("the plan does not fit: ");
+    InFlightDiagnostic error = emitError(*place, "the plan does not fit: ");
     if (!closest->mesh.empty())
       error << "of those that were searched, the one that comes closest (mesh" << closest->mesh << ") needs ";
     else
@@ -136,9 +246,11 @@ private:
       error << " on stage " << closest->stage << " of the pipeline";
     error << ", " << closest->bytes - options.memoryLimitBytes
           << " more than --memory-limit=" << options.memoryLimitBytes << "; lower --batch, ";
-    if (closest->stages > 1)
+    // Evaluation and inference keep nothing for a backward pass, and inference takes the whole batch at once.
+    bool trains = closest->mode == "train" || closest->mode == "gradient";
+    if (trains && closest->stages > 1)
       error << "use more --micro-batches, a --schedule that holds fewer of them, ";
-    if (options.mode == Mode::Train && !module->hasAttr(dist::kRecomputeAttr) && !options.searchesRecompute)
+    if (trains && !module->hasAttr(dist::kRecomputeAttr) && !options.searchesRecompute)
       error << "give --recompute, ";
     return error << "or use more ranks";
   }
@@ -146,9 +258,12 @@ private:
   ModuleOp module;
   const CompileOptions &options;
   std::optional<plan::SearchOutcome> &outcome;
-  PlanAndLower planAndLower;
-  Snapshot snapshot;
+  const PlanningSteps &steps;
+  OwningOpRef<ModuleOp> unplanned;
+  MemoryNeed latest;
   std::optional<MemoryNeed> closest;
+  std::optional<Planned> first, closestPlan; // closestPlan: where it is not the first
+  std::optional<Location> place;             // of the steps, for errors
   int64_t firstCount = 0;            // of the first plan
   std::optional<int64_t> leastCount; // of any plan, once it is known
   int between = 1;                   // the next part of what lies between both
@@ -157,6 +272,6 @@ private:
 
 LogicalResult pipeline::planWithinMemory(ModuleOp module, const CompileOptions &options,
                                          std::optional<plan::SearchOutcome> &outcome,
-                                         PlanAndLower planAndLower, Snapshot snapshot) {
-  return MemoryFit(module, options, outcome, planAndLower, snapshot).run();
+                                         const PlanningSteps &steps) {
+  return MemoryFit(module, options, outcome, steps).run();
 }

@@ -15,22 +15,28 @@ class ModuleOp;
 
 namespace pdc::pipeline {
 
-/// Plans a module and lowers it to the rt form, as the options ask for; what a search did goes to the outcome.
-using PlanAndLower = llvm::function_ref<llvm::LogicalResult(const CompileOptions &options,
-                                                           std::optional<plan::SearchOutcome> &outcome)>;
+/// One of the two parts of a compilation that change a module; what a search did goes to the outcome.
+using PlanningStep = llvm::function_ref<llvm::LogicalResult(const CompileOptions &options,
+                                                            std::optional<plan::SearchOutcome> &outcome)>;
 
-/// Remembers what PlanAndLower left beside the module and the outcome; what it returns brings that back.
-using Snapshot = llvm::function_ref<std::function<void()>()>;
+/// How a module is planned, and how its plan is lowered to the rt form, as the options ask for.
+struct PlanningSteps {
+  PlanningStep plan, lower;
+  /// Remembers what `lower` left beside the module and the outcome; what it returns brings that back.
+  llvm::function_ref<std::function<void()>()> snapshot;
+};
 
-/// Runs `planAndLower` on `module`, and again from the same module where the plan's arenas turn out to exceed
+/// Plans `module` and lowers it, and again from the same module where the plan's arenas turn out to exceed
 /// options.memoryLimitBytes. A search counts values that are kept; what reshards bring and ops need meanwhile is known
 /// only when memory has been planned. So the next search may count that much less; where that is too little for any
 /// plan, counts between the least one and the last that did not fit are tried, a few in all. Where nothing fits the
-/// error says by how much, and which plan came closest; a plan that was not searched is refused at once. Where a plan that fits
-/// computes again what it does not keep, and nobody asked for that, the fastest one that keeps everything is tried as well.
+/// error says by how much, and which plan came closest; a plan that was not searched is refused at once.
+///
+/// Where what is computed again is searched, counts of it can be off in either direction. Where a plan that fits computes
+/// something again, the fastest one that keeps everything is tried as well; and of plans that do not fit, the closest and the
+/// first are lowered with each word for all stages, and each stage takes the first word with which it fits.
 llvm::LogicalResult planWithinMemory(mlir::ModuleOp module, const CompileOptions &options,
-                                     std::optional<plan::SearchOutcome> &outcome, PlanAndLower planAndLower,
-                                     Snapshot snapshot);
+                                     std::optional<plan::SearchOutcome> &outcome, const PlanningSteps &steps);
 
 } // namespace pdc::pipeline
 

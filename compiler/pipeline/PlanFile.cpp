@@ -71,7 +71,37 @@ OwningOpRef<ModuleOp> pipeline::parsePlan(StringRef text, StringRef fileName, ML
   return parseModule(sources, context);
 }
 
-FailureOr<int64_t> pipeline::ranksOfPlan(ModuleOp plan) {
+/// As for --ranks and --micro-batches: more are a mistake, and would take for ever.
+static constexpr int64_t kMostRanks = 65536;
+
+static bool isCount(Attribute attribute) {
+  auto number = dyn_cast_or_null<IntegerAttr>(attribute);
+  return number && number.getType().isSignlessInteger(64) && number.getInt() >= 1 && number.getInt() <= kMostRanks;
+}
+
+/// That a pipeline is stated as a whole, by values that make sense by themselves.
+static LogicalResult checkPipeline(ModuleOp plan) {
+  constexpr StringLiteral names[] = {dist::kStagesAttr, dist::kMicroBatchesAttr, dist::kScheduleAttr};
+  if (llvm::none_of(names, [&](StringRef name) { return plan->hasAttr(name); }))
+    return success();
+  for (StringRef name : names) {
+    Attribute stated = plan->getAttr(name);
+    bool isSchedule = name == dist::kScheduleAttr;
+    auto text = dyn_cast_or_null<StringAttr>(stated);
+    if (isSchedule ? text && !text.getValue().empty() : isCount(stated))
+      continue;
+    InFlightDiagnostic error = plan.emitError("states a pipeline: expected ") << name << " = ";
+    error << (isSchedule ? "the name of a schedule, a string" : "a number from 1 to 65536, an i64");
+    if (stated)
+      return error << ", found " << stated;
+    return error << ", found none; without a pipeline, remove " << dist::kStagesAttr << ", " << dist::kMicroBatchesAttr
+                 << " and " << dist::kScheduleAttr;
+  }
+  return success();
+}
+
+/// Of the plan's mesh on all stages, or of the meshes of its stages.
+static FailureOr<int64_t> countRanks(ModuleOp plan) {
   auto stages = plan->getAttrOfType<IntegerAttr>(dist::kStagesAttr);
   if (auto meshes = plan->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr)) {
     if (!stages || stages.getInt() != static_cast<int64_t>(meshes.size()))
@@ -93,6 +123,21 @@ FailureOr<int64_t> pipeline::ranksOfPlan(ModuleOp plan) {
     return plan.emitError("expected a plan with one dist.mesh, or with one for each stage (")
            << dist::kStageMeshesAttr << "), found " << meshes.size();
   return meshes.front().getNumRanks() * (stages ? stages.getInt() : 1);
+}
+
+FailureOr<int64_t> pipeline::ranksOfPlan(ModuleOp plan) {
+  if (failed(checkPipeline(plan)))
+    return failure();
+  for (auto mesh : plan.getOps<dist::MeshOp>()) {
+    int64_t ranks = 1;
+    for (int64_t size : mesh.getAxisSizes())
+      if (size > kMostRanks || (ranks *= size) > kMostRanks)
+        return mesh.emitOpError("expected a mesh of at most ") << kMostRanks << " ranks";
+  }
+  FailureOr<int64_t> ranks = countRanks(plan);
+  if (succeeded(ranks) && *ranks > kMostRanks)
+    return plan.emitError("expected a plan for at most ") << kMostRanks << " ranks, found " << *ranks;
+  return ranks;
 }
 
 /// Where stages are not alike, the meshes that they are planned on, each once; else nothing.

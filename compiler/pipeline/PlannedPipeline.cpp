@@ -346,7 +346,7 @@ CompileOptions pipeline::withPlannedPipeline(ModuleOp module, const CompileOptio
   auto stages = module->getAttrOfType<IntegerAttr>(dist::kStagesAttr);
   auto microBatches = module->getAttrOfType<IntegerAttr>(dist::kMicroBatchesAttr);
   auto schedule = module->getAttrOfType<StringAttr>(dist::kScheduleAttr);
-  if (options.searchesStages()) {
+  if (options.searchesPipeline()) {
     planned.parallel = {}; // what was searched: one stage, unless the plan says otherwise
     planned.parallel.isSearched = true;
     planned.searchesMicroBatches = false;

@@ -122,6 +122,47 @@ class Searched(EndToEndTest):
     def test_on_two_stages(self):
         self.assert_fits_by_recomputing(2, TWO_STAGES)
 
+    def assert_finds_what_fits(self, model_name, batch, *options):
+        """Whatever fits with one word for all stages fits with those that are found."""
+        compile = lambda *more: run([PDC, model(model_name), "-o", self.path("exe"), f"--batch={batch}", *options, *more,
+                                     "--report=report.json"], self.folder)
+        for word in ("none", "selective", "full"):
+            with self.subTest(model=model_name, options=options, word=word):
+                made = compile(f"--recompute={word}")
+                self.assertEqual(made.code, 0, str(made))
+                limit = max(json.loads(read(self.path("report.json")))["predicted"]["peak_memory"])
+                found = compile("--recompute=auto", f"--memory-limit={limit}")
+                self.assertEqual(found.code, 0, str(found))
+                report = json.loads(read(self.path("report.json")))
+                self.assertLessEqual(max(report["predicted"]["peak_memory"]), limit)
+                # The limit is also for the gradients of `verify`, which the peak does not count.
+                if word == "none" and compile("--recompute=none", f"--memory-limit={limit}").code == 0:
+                    self.assertEqual(set(report["parallel"]["recompute"]), {"none"})
+
+    def test_numbers_that_are_given_stay_and_what_fits_is_found(self):
+        self.assert_finds_what_fits("moe_tiny", 4, "--ranks=1", "--parallel=data")
+        self.assert_finds_what_fits("bytes", 8, "--ranks=2", "--parallel=data")
+        self.assert_finds_what_fits("gpt_tiny", 4, *TWO_STAGES, "--ranks=2")
+
+    def test_with_schedules_and_stages_that_the_search_does_not_know(self):
+        self.assert_finds_what_fits("gpt_tiny", 4, "--ranks=2", "--parallel=pipedream", "--micro-batches=4")
+        self.assert_finds_what_fits("gpt_tiny", 8, "--ranks=3", "--parallel=pipeline=2:1", "--micro-batches=2")
+
+    def test_one_rank_takes_micro_batches_where_the_whole_batch_does_not_fit(self):
+        _, _, whole = self.compiled("whole", "--ranks=1", "--parallel=data", "--recompute=full")
+        _, plan, bytes_found = self.compiled("parts", "--ranks=1", f"--memory-limit={whole - whole // 10}")
+        self.assertGreater(plan["parallel"]["micro_batches"], 1)
+        self.assertLessEqual(bytes_found, whole - whole // 10)
+
+    def test_of_a_plan_that_is_read(self):
+        made = run([PDC, model("gpt_tiny"), "-o", self.path("made"), "--batch=8", "--ranks=2", *TWO_STAGES, "--plan-out=plan.mlir"],
+                   self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        _, _, most = self.compiled("keeps", "--plan-in=plan.mlir")
+        _, plan, bytes_found = self.compiled("again", "--plan-in=plan.mlir", "--recompute=auto", f"--memory-limit={most - 1}")
+        self.assertNotEqual(set(plan["parallel"]["recompute"]), {"none"})
+        self.assertLess(bytes_found, most)
+
     def test_by_default_where_everything_is_searched(self):
         _, plan, most = self.compiled("keeps", "--ranks=1", "--micro-batches=1")
         self.assertEqual(plan["parallel"]["recompute"], ["none"])
@@ -139,10 +180,7 @@ class CompilerRefuses(EndToEndTest):
         for options, says in ((["--recompute=all"], ["--recompute=all", "expected none, full, selective or auto, found 'all'"]),
                               (["--recompute=full,"], ["--recompute=full,", "found ''"]),
                               (["--recompute=full,none"], ["2 words, for 1 stage"]),
-                              (["--recompute=full,auto"], ["found 'auto'"]),
-                              (["--recompute=auto", "--memory-limit=1gb", "--ranks=3", "--parallel=pipeline=2:1"],
-                               ["--recompute=auto is for stages of equal numbers of ranks"]),
-                              (["--recompute=auto", "--memory-limit=1gb", "--layout=batch:data"], ["--recompute=auto", "without --layout"]),
+                              (["--recompute=full,auto"], ["expected none, full or selective for each stage, found 'auto'"]),
                               (["--ranks=2", *TWO_STAGES, "--recompute=full,none,full"], ["3 words, for 2 stages"])):
             with self.subTest(options=options):
                 self.refuse_pdc(model("bytes"), "-o", self.path("exe"), "--batch=8", *options, says=says)

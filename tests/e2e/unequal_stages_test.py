@@ -152,6 +152,29 @@ class UnequalStages(EndToEndTest):
         self.assertEqual(again.code, 0, str(again))
         self.succeed(self.path("exe"), 2, "verify", "--steps=2")
 
+    def test_plans_that_state_a_pipeline_that_cannot_be_are_refused(self):
+        made = run([PDC, model("bytes"), "-o", self.path("made"), "--batch=8", "--ranks=2", "--parallel=pipeline=2",
+                    "--micro-batches=4", "--plan-out=plan.mlir"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        plan = read(self.path("plan.mlir")).decode()
+        for was, becomes, options, says in (
+                ("dist.stages = 2", "dist.stages = 0", [], "expected dist.stages = a number from 1 to 65536, an i64, found 0"),
+                ("dist.stages = 2", "dist.stages = -2", [], "found -2"),
+                ("dist.stages = 2 : i64", "dist.stages = 2 : i32", [], "found 2 : i32"),
+                ("dist.micro_batches = 4 : i64", 'dist.micro_batches = "4"', [], 'expected dist.micro_batches = a number'),
+                ("dist.micro_batches = 4 : i64, ", "", [], "found none; without a pipeline, remove dist.stages"),
+                ('dist.schedule = "1f1b"', 'dist.schedule = ""', [], "the name of a schedule"),
+                ('"data" = 1', '"data" = 9223372036854775807', [], "a mesh of at most 65536 ranks"),
+                ('"data" = 1', '"data" = 40000', [], "a plan for at most 65536 ranks, found 80000"),
+                ("", "", ["--micro-batches=2"], "--micro-batches=2, but it has 4"),
+                ("", "", ["--schedule=gpipe"], "--schedule=gpipe, but it has 1f1b")):
+            with self.subTest(becomes=becomes, options=options):
+                self.assertIn(was, plan)
+                write(self.path("edited.mlir"), plan.replace(was, becomes).encode() if was else plan.encode())
+                self.refuse_pdc(model("bytes"), "-o", self.path("no"), "--batch=8", "--plan-in=edited.mlir", *options,
+                                says=["--plan-in=edited.mlir", says])
+                self.assertFalse(os.path.exists(self.path("no")))
+
     def test_stages_that_cannot_be_are_refused(self):
         for parallel, says in (("pipeline=2:1", "its stages have 3 ranks together, but --ranks=4"),
                                ("pipeline=3:1,tensor=2:1", "stage 0 has 3 ranks")):

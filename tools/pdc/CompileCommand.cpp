@@ -112,34 +112,24 @@ bool nameSchedule(Arguments &arguments) {
   return true;
 }
 
-/// What a search for what is computed again can take as given.
-bool checkRecomputeSearch(const Arguments &arguments) {
-  const pipeline::CompileOptions &options = arguments.options;
-  if (!options.parallel.stages.empty())
-    return fail("--recompute=auto is for stages of equal numbers of ranks: give a word for each stage"), false;
-  if (options.search != "exact" || options.costModel != "native" || !arguments.layout.empty())
-    return fail("--recompute=auto is searched by --search=exact and --cost-model=native, without --layout: give none, full or "
-                "selective"),
-           false;
-  return checkSearch(options);
-}
-
 /// --recompute=full, or a word for each stage. Of how many stages a search decides, one word can be said.
 bool readRecompute(Arguments &arguments) {
   pipeline::CompileOptions &options = arguments.options;
   // Part of all that is searched. Nothing need be computed again where memory is not limited.
   if (arguments.recompute.empty() || arguments.recompute == "auto") {
     bool isAsked = !arguments.recompute.empty() || arguments.parallel == "auto" || options.searchesPipeline();
-    options.searchesRecompute = isAsked && options.memoryLimitBytes > 0 && options.plan.empty() &&
-                                options.mode == pipeline::Mode::Train;
-    return arguments.recompute.empty() || !options.searchesRecompute || checkRecomputeSearch(arguments);
+    bool isStated = arguments.recompute.empty() && !options.plan.empty();
+    options.searchesRecompute = isAsked && !isStated && options.memoryLimitBytes > 0 && options.mode == pipeline::Mode::Train;
+    return true;
   }
   llvm::SmallVector<llvm::StringRef> words;
   llvm::StringRef(arguments.recompute).split(words, ',');
   for (llvm::StringRef word : words) {
     std::optional<dist::Recompute> recompute = dist::parseRecompute(word);
     if (!recompute)
-      return fail("--recompute=" + arguments.recompute + ": expected none, full, selective or auto, found '" + word.str() + "'"), false;
+      return fail("--recompute=" + arguments.recompute + ": expected none, full" +
+                  (words.size() == 1 ? ", selective or auto" : " or selective for each stage") + ", found '" + word.str() + "'"),
+             false;
     options.recompute.push_back(*recompute);
   }
   bool isKnown = !options.searchesStages() && options.plan.empty();
@@ -149,6 +139,21 @@ bool readRecompute(Arguments &arguments) {
                 ": expected one word for all of them, or one for each"),
            false;
   return true;
+}
+
+/// Whether what is asked for of a pipeline is what the plan states, where it states one.
+bool saysTheSame(const Arguments &arguments, mlir::ModuleOp plan) {
+  auto check = [&](const char *option, std::string asked, std::string stated) {
+    if (asked.empty() || asked == stated)
+      return true;
+    std::string has = stated.empty() ? "no pipeline" : stated;
+    return fail("--plan-in=" + arguments.planIn + " states the plan: " + option + "=" + asked + ", but it has " + has), false;
+  };
+  auto microBatches = plan->getAttrOfType<mlir::IntegerAttr>(dist::kMicroBatchesAttr);
+  auto schedule = plan->getAttrOfType<mlir::StringAttr>(dist::kScheduleAttr);
+  auto fullName = [](std::string name) { return name == "zb" ? "zb-h1" : name; };
+  return (!microBatches || check("--micro-batches", arguments.microBatches, std::to_string(microBatches.getInt()))) &&
+         check("--schedule", fullName(arguments.options.schedule), schedule ? fullName(schedule.str()) : "");
 }
 
 /// What the plan is made for and by. False after an error was told.
@@ -183,8 +188,14 @@ bool readPlanning(Arguments &arguments) {
     pipeline::registerDialects(registry);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
     auto plan = pipeline::parsePlan(options.plan, options.planName, &context);
-    auto ranks = plan ? pipeline::ranksOfPlan(*plan) : mlir::FailureOr<int64_t>(mlir::failure());
-    if (mlir::failed(ranks))
+    if (!plan)
+      return false;
+    mlir::ScopedDiagnosticHandler teller(&context, [&](mlir::Diagnostic &diagnostic) {
+      fail("--plan-in=" + arguments.planIn + ": " + diagnostic.str());
+      return mlir::success();
+    });
+    auto ranks = pipeline::ranksOfPlan(*plan);
+    if (mlir::failed(ranks) || !saysTheSame(arguments, *plan))
       return false;
     if (arguments.ranks && *arguments.ranks != *ranks)
       return fail("--ranks=" + std::to_string(*arguments.ranks) + ", but the plan " + arguments.planIn +
@@ -198,10 +209,14 @@ bool readPlanning(Arguments &arguments) {
   if (!parallel)
     return tell(parallel.takeError());
   options.parallel = *parallel;
+  // One rank has micro-batches to choose where memory is limited, and no others.
+  if (arguments.parallel == "auto" && options.memoryLimitBytes > 0)
+    options.parallel.searchesStages = true;
   options.searchesMicroBatches = arguments.microBatches == "auto";
   if (!arguments.microBatches.empty() && !options.searchesMicroBatches)
     options.microBatches = std::stoll(arguments.microBatches);
-  if (options.searchesStages() ? !checkSearch(options) : !nameSchedule(arguments))
+  // A plan was compared with what is asked for.
+  if (options.plan.empty() && (options.searchesStages() ? !checkSearch(options) : !nameSchedule(arguments)))
     return false;
   if (!readRecompute(arguments))
     return false;

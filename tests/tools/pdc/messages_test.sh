@@ -29,8 +29,8 @@ expect "names the dimension 'head', which the model does not have" "$model" -o "
 expect "dimension 'in' is given twice" "$model" -o "$out" --batch=8 --ranks=2 --layout=in:data,in:tensor
 expect "(pdc place --help lists the options)" place
 expect "there is no such search" "$model" -o "$out" --batch=8 --ranks=2 --search=best
-expect "no plan fits into 1000 bytes" "$model" -o "$out" --batch=8 --ranks=2 --memory-limit=1000
-expect "no plan fits into 1000 bytes" "$model" -o "$out" --batch=8 --ranks=2 --search=random --memory-limit=1000
+expect "more than --memory-limit=1000" "$model" -o "$out" --batch=8 --ranks=2 --memory-limit=1000
+expect "more than --memory-limit=1000" "$model" -o "$out" --batch=8 --ranks=2 --search=random --memory-limit=1000
 expect "uses 3 ranks, but --ranks=2" "$model" -o "$out" --batch=8 --ranks=2 --parallel=data=3
 expect "no output: give -o EXECUTABLE" "$model" --batch=8
 expect "there is no such phase" "$model" --batch=8 --to=fusd
