@@ -136,7 +136,7 @@ void pdc::tool::addCompareCommand(CLI::App &app, Action &action) {
       ->capture_default_str();
   command->footer("Every row is the best plan within a preset. Its times are those of the search: of all ops and "
                   "collectives after each\n"
-                  "other, without fusion and overlap, so that a finished executable ('pdc plan') is predicted "
+                  "other, without overlap, so that a finished executable ('pdc plan') is predicted "
                   "otherwise.\n\n"
                   "Examples:\n"
                   "  pdc compare models/gpt_tiny.mlir --batch=16 --ranks=4\n"
