@@ -142,7 +142,11 @@ class Pipeline(EndToEndTest):
 
     def test_where_there_is_no_pipeline_or_none_fits_it_is_told(self):
         for options, says in ((("--micro-batches=8",), "the search finds no pipeline"),
-                              (("--micro-batches=auto", "--memory-limit=1000"), "of all pipelines the one that comes closest")):
+                              # By what the search counts, and, of an executable, by its arenas.
+                              (("--micro-batches=auto", "--memory-limit=1000", "--to=plan"),
+                               "of all pipelines the one that comes closest"),
+                              (("--micro-batches=auto", "--memory-limit=1000"),
+                               "of those that were searched, the one that comes closest (mesh pipeline=2 data=1) needs ")):
             result = self.compile_bytes("exe", "--ranks=2", "--parallel=pipeline=auto", *options)
             self.assertNotEqual(result.code, 0)
             self.assertIn(says, result.err)
