@@ -44,9 +44,9 @@ LogicalResult StageAssignment::assign() {
     followParameters();
   else if (failed(cutForward()))
     return failure();
-  findWeights();
   keepParameters(/*forward=*/true);
   assignBackward();
+  findInputGradients();
   keepParameters(/*forward=*/false);
   return success();
 }
@@ -224,24 +224,26 @@ void StageAssignment::followParameters() {
 // Backward
 //===----------------------------------------------------------------------===//
 
-void StageAssignment::findWeights() {
-  for (Operation &op : llvm::reverse(step.getBody().front().without_terminator())) {
-    if (!classes.isWork(&op) || classes.isForward(&op))
-      continue;
-    bool only = llvm::all_of(op.getResults(), [&](Value result) {
-      return classes.isAccumulated(result) || llvm::all_of(result.getUsers(), [&](Operation *user) {
-               return !classes.isWork(user) || weights.contains(user);
-             });
-    });
-    if (only)
-      weights.insert(&op);
-  }
-}
-
 void StageAssignment::assignBackward() {
   for (Operation &op : step.getBody().front().without_terminator())
     if (classes.isWork(&op) && !classes.isForward(&op))
       chunks[&op] = chunkOfBackward(&op);
+}
+
+/// In the first half of a backward pass is what another stage waits for, and no more: all else, also what leads to gradients of
+/// weights only within this chunk, can fill gaps.
+void StageAssignment::findInputGradients() {
+  for (Operation &op : llvm::reverse(step.getBody().front().without_terminator())) {
+    if (!classes.isWork(&op) || classes.isForward(&op))
+      continue;
+    bool isWaitedFor = llvm::any_of(op.getResults(), [&](Value result) {
+      return !classes.isAccumulated(result) && llvm::any_of(result.getUsers(), [&](Operation *user) {
+               return classes.isWork(user) && (chunkOf(user) != chunkOf(&op) || inputGradients.contains(user));
+             });
+    });
+    if (isWaitedFor)
+      inputGradients.insert(&op);
+  }
 }
 
 /// The last chunk that has most of the forward values and parameters that the op needs, and that gradients reach it on.
@@ -265,7 +267,7 @@ int64_t StageAssignment::chunkOfBackward(Operation *op) {
         at.insert(chunkOf(user));
   }
   if (available.empty()) {
-    int64_t wanted = weights.contains(op) ? chunkOfGradient(op) : -1;
+    int64_t wanted = chunkOfGradient(op);
     return wanted < 0 ? bound : std::min(bound, wanted);
   }
   int64_t best = 0, most = -1;

@@ -20,9 +20,9 @@ using Residence = std::map<std::string, std::set<int64_t>>;
 /// Which chunk each Work op belongs to, and on which stages the ops after all micro-batches run.
 ///
 /// Forward ops of the deciding step belong to the chunks that a plan has given them (dist.chunk); without a plan they are
-/// cut evenly in their order (cutEvenly). Those of other steps go where their parameters are. A backward op runs where the forward values that it needs are, never behind the gradients that it
-/// needs. What is done after all micro-batches runs where its result is needed, except that sums of all elements (norms)
-/// are computed once and sent.
+/// cut evenly in their order (cutEvenly). Those of other steps go where their parameters are. A backward op runs where the
+/// forward values that it needs are, never behind the gradients that it needs. What is done after all micro-batches runs
+/// where its result is needed, except that sums of all elements (norms) are computed once and sent.
 class StageAssignment {
 public:
   StageAssignment(const StepClasses &classes, const TaskOrder &order, Residence &residence)
@@ -42,7 +42,7 @@ public:
   std::vector<int64_t> stagesOfWork(mlir::Operation *op) const { return order.stagesOf(chunkOf(op)); }
   /// The kind of task that runs a Work op, where the backward pass has two halves.
   char kindOf(mlir::Operation *op) const {
-    return classes.isForward(op) ? 'F' : weights.contains(op) ? 'W' : 'I';
+    return classes.isForward(op) ? 'F' : inputGradients.contains(op) ? 'I' : 'W';
   }
   /// The stages that run an After op, and those that need a value which is there after all micro-batches.
   const std::set<int64_t> &stagesOf(mlir::Operation *op) const;
@@ -71,8 +71,8 @@ private:
   mlir::LogicalResult cutForward();
   mlir::LogicalResult takePlannedChunks(llvm::ArrayRef<mlir::Operation *> ops);
   void followParameters();
-  void findWeights();
   void assignBackward();
+  void findInputGradients();
   int64_t chunkOfBackward(mlir::Operation *op);
   int64_t chunkOfGradient(mlir::Operation *op);
   void keepParameters(bool forward);
@@ -91,7 +91,7 @@ private:
   mutable nn::StepOp step;
   bool decides = false;
   llvm::DenseMap<mlir::Operation *, int64_t> chunks;
-  llvm::DenseSet<mlir::Operation *> weights; // of the backward pass: nothing but gradients of parameters come of them
+  llvm::DenseSet<mlir::Operation *> inputGradients; // of the backward pass: what another chunk waits for
   llvm::DenseMap<mlir::Operation *, int64_t> homes;
   llvm::DenseMap<mlir::Operation *, std::set<int64_t>> runs;
   llvm::DenseMap<mlir::Value, std::set<int64_t>> needs;

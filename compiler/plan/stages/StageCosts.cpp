@@ -12,7 +12,9 @@ using cost::Collective;
 int64_t StageSetting::inFlight(int64_t stage) const {
   if (stages == 1)
     return 1;
-  return schedule == "gpipe" ? microBatches : std::min(microBatches, stages - stage);
+  if (schedule == "gpipe")
+    return microBatches;
+  return std::min(microBatches, schedule == "zb-h1" ? stages : stages - stage); // ZB-H1 keeps what W needs for longer
 }
 
 StageCosts::StageCosts(const CutGraph &graph, LayoutTables &tables, StageLinks &links, const StageSetting &given)
