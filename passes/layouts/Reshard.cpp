@@ -3,8 +3,10 @@
 #include "passes/layouts/Reshard.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/raw_ostream.h"
-#include <map>
+#include <deque>
+#include <limits>
 #include <queue>
+#include <unordered_map>
 
 using namespace mlir;
 using namespace pdc;
@@ -84,9 +86,16 @@ struct State {
   SmallVector<int64_t, 4> blocks;
   unsigned sum = 0, max = 0; // bit i: partial over axis i
 
-  auto key() const { return std::tie(dims, blocks, sum, max); }
-  bool operator==(const State &other) const { return key() == other.key(); }
-  bool operator<(const State &other) const { return key() < other.key(); }
+  bool operator==(const State &other) const = default;
+
+  struct Hash {
+    size_t operator()(const State &state) const {
+      llvm::hash_code hash = llvm::hash_combine(state.sum, state.max, llvm::hash_combine_range(state.blocks));
+      for (const Axes &axes : state.dims)
+        hash = llvm::hash_combine(hash, llvm::hash_combine_range(axes));
+      return hash;
+    }
+  };
 };
 
 /// One edge of the search.
@@ -114,57 +123,68 @@ public:
 
   /// Of the moves, in order; failure where there is no way.
   FailureOr<SmallVector<ReshardStep>> run() {
-    struct Reached {
-      int64_t elements = 0, steps = 0;
-      State before;
-      Move move;
-      bool final = false;
-    };
-    std::map<State, Reached> reached;
     // Of equal ones the first that was found: a fixed order, since moves are listed in one.
-    using Entry = std::tuple<int64_t, int64_t, int64_t>; // elements, steps, number of the state in `found`
+    using Entry = std::tuple<int64_t, int64_t, uint32_t, uint32_t>; // elements, steps, when it was found, number of the state
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
-    std::vector<State> found{begin};
-    reached[begin] = {};
-    open.emplace(0, 0, 0);
+    uint32_t found = 0;
+    auto push = [&](uint32_t number) { open.emplace(reached[number].elements, reached[number].steps, found++, number); };
+    uint32_t first = numberOf(begin), last = numberOf(goal);
+    reached[first].elements = reached[first].steps = 0;
+    push(first);
     while (!open.empty()) {
-      auto [elements, steps, number] = open.top();
+      uint32_t number = std::get<3>(open.top());
       open.pop();
-      State state = found[number];
-      Reached &here = reached[state];
-      if (here.final)
+      if (reached[number].isFinal)
         continue;
-      here.final = true;
-      if (state == goal)
+      reached[number].isFinal = true;
+      if (number == last)
         break;
-      forEachMove(state, [&](const State &next, const Move &move) {
-        auto [entry, isNew] = reached.try_emplace(next);
-        Reached &there = entry->second;
+      auto [elements, steps] = reached[number].cost();
+      forEachMove(reached[number].state, [&](const State &state, const Move &move) {
         std::pair<int64_t, int64_t> cost(elements + move.elements, steps + 1);
-        if (!isNew && (there.final || cost >= std::make_pair(there.elements, there.steps)))
+        if (cost >= reached[last].cost()) // no way through here is better than one that is known
           return;
-        there = {cost.first, cost.second, state, move, false};
-        open.emplace(cost.first, cost.second, found.size());
-        found.push_back(next);
+        uint32_t next = numberOf(state);
+        Reached &there = reached[next];
+        if (there.isFinal || cost >= there.cost())
+          return;
+        std::tie(there.elements, there.steps) = cost;
+        there.before = number;
+        there.move = move;
+        push(next);
       });
     }
+    if (!reached[last].isFinal)
+      return failure();
     SmallVector<ReshardStep> way;
-    State at = goal;
-    while (!(at == begin)) {
-      auto entry = reached.find(at);
-      if (entry == reached.end() || !entry->second.final)
-        return failure();
-      const Move &move = entry->second.move;
-      LayoutAttr result = way.empty() ? wanted : layoutOf(at);
+    for (uint32_t at = last; at != first; at = reached[at].before) {
+      const Move &move = reached[at].move;
+      LayoutAttr result = way.empty() ? wanted : layoutOf(reached[at].state);
       way.push_back(
           {move.kind, attributeOf(move.axes), move.dim, move.otherDim, move.isMax, move.elements, result});
-      at = entry->second.before;
     }
     std::reverse(way.begin(), way.end());
     return way;
   }
 
 private:
+  struct Reached {
+    State state;
+    int64_t elements = std::numeric_limits<int64_t>::max(), steps = 0; // of the cheapest way here
+    uint32_t before = 0;
+    Move move = {};
+    bool isFinal = false;
+
+    std::pair<int64_t, int64_t> cost() const { return {elements, steps}; }
+  };
+
+  uint32_t numberOf(const State &state) {
+    auto [entry, isNew] = numbers.try_emplace(state, static_cast<uint32_t>(reached.size()));
+    if (isNew)
+      reached.push_back({state});
+    return entry->second;
+  }
+
   int64_t partsOf(ArrayRef<int> axes) const {
     int64_t parts = 1;
     for (int axis : axes)
@@ -354,6 +374,8 @@ private:
   LayoutAttr wanted;
   State begin, goal;
   unsigned used = 0; // axes that either layout speaks of
+  std::deque<Reached> reached; // states by number; they stay where they are
+  std::unordered_map<State, uint32_t, State::Hash> numbers;
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "compiler/plan/problem/MinSum.h"
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <list>
@@ -28,27 +29,75 @@ size_t Bucket::messageEntries() const { return entries() / extents[eliminated]; 
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// row[k] = min(row[k], constant + a[k])
-PDC_VECTOR_CLONES static void minRow1(double *__restrict row, double constant, const double *__restrict a,
+#define PDC_INLINE inline __attribute__((always_inline))
+
+/// Eight entries; in narrower registers several of them.
+using Entries = double __attribute__((vector_size(64)));
+
+/// A part of a row of a message, kept in registers: row[k] = min over v of narrow[v] + sum over tables of table[v * n + k].
+template <typename Part, size_t parts, size_t tables>
+PDC_INLINE static void minTile(double *row, const double *narrow, const double *const (&wide)[tables], uint32_t choices,
+                               uint32_t n) {
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  constexpr size_t length = sizeof(Part) / sizeof(double);
+  Part least[parts];
+#pragma clang loop unroll(full)
+  for (size_t part = 0; part < parts; ++part)
+    least[part] = Part{} + infinite;
+  for (uint32_t v = 0; v < choices; ++v) {
+    double constant = narrow ? narrow[v] : 0.0;
+    if (constant == infinite)
+      continue; // much is forbidden
+#pragma clang loop unroll(full)
+    for (size_t part = 0; part < parts; ++part) {
+      Part sum = Part{} + constant;
+      for (const double *table : wide) {
+        Part entries;
+        std::memcpy(&entries, table + size_t{v} * n + part * length, sizeof(Part)); // aligned as doubles are
+        sum += entries;
+      }
+      least[part] = sum < least[part] ? sum : least[part];
+    }
+  }
+  std::memcpy(row, least, sizeof(least));
+}
+
+template <size_t tables>
+PDC_INLINE static void minTiles(double *row, const double *narrow, const double *const *wide, uint32_t choices, uint32_t n) {
+  const double *at[tables];
+  std::copy(wide, wide + tables, at);
+  auto advance = [&](uint32_t count) __attribute__((always_inline)) {
+    row += count;
+    for (const double *&entries : at)
+      entries += count;
+    return count;
+  };
+  uint32_t k = 0;
+  for (; k + 32 <= n; k += advance(32))
+    minTile<Entries, 4>(row, narrow, at, choices, n);
+  for (; k + 8 <= n; k += advance(8))
+    minTile<Entries, 1>(row, narrow, at, choices, n);
+  for (; k < n; k += advance(1))
+    minTile<double, 1>(row, narrow, at, choices, n);
+}
+
+PDC_VECTOR_CLONES static void minRow1(double *row, const double *narrow, const double *const *wide, uint32_t choices,
                                       uint32_t n) {
+  minTiles<1>(row, narrow, wide, choices, n);
+}
+PDC_VECTOR_CLONES static void minRow2(double *row, const double *narrow, const double *const *wide, uint32_t choices,
+                                      uint32_t n) {
+  minTiles<2>(row, narrow, wide, choices, n);
+}
+PDC_VECTOR_CLONES static void minRow3(double *row, const double *narrow, const double *const *wide, uint32_t choices,
+                                      uint32_t n) {
+  minTiles<3>(row, narrow, wide, choices, n);
+}
+
+/// row[k] = min(row[k], constant + a[k])
+PDC_VECTOR_CLONES static void minWith(double *__restrict row, double constant, const double *__restrict a, uint32_t n) {
   for (uint32_t k = 0; k < n; ++k) {
     double sum = constant + a[k];
-    row[k] = sum < row[k] ? sum : row[k];
-  }
-}
-
-PDC_VECTOR_CLONES static void minRow2(double *__restrict row, double constant, const double *__restrict a,
-                                      const double *__restrict b, uint32_t n) {
-  for (uint32_t k = 0; k < n; ++k) {
-    double sum = constant + a[k] + b[k];
-    row[k] = sum < row[k] ? sum : row[k];
-  }
-}
-
-PDC_VECTOR_CLONES static void minRow3(double *__restrict row, double constant, const double *__restrict a,
-                                      const double *__restrict b, const double *__restrict c, uint32_t n) {
-  for (uint32_t k = 0; k < n; ++k) {
-    double sum = constant + a[k] + b[k] + c[k];
     row[k] = sum < row[k] ? sum : row[k];
   }
 }
@@ -212,30 +261,28 @@ static LaidOutTable layOut(const std::vector<AxisTable> &group, const Bucket &bu
 //===----------------------------------------------------------------------===//
 
 /// One row of the message: the least over the eliminated axis, whose entries are `n` apart in `wide` tables.
-static void minRows(double *row, const double *narrow, const std::vector<const double *> &wide,
-                    uint32_t choices, uint32_t n, std::vector<double> &scratch) {
+static void minRow(double *row, const double *narrow, const std::vector<const double *> &wide, uint32_t choices,
+                   uint32_t n, std::vector<double> &scratch) {
+  switch (wide.size()) {
+  case 1:
+    return minRow1(row, narrow, wide.data(), choices, n);
+  case 2:
+    return minRow2(row, narrow, wide.data(), choices, n);
+  case 3:
+    return minRow3(row, narrow, wide.data(), choices, n);
+  default:
+    break;
+  }
   std::fill(row, row + n, std::numeric_limits<double>::infinity());
   for (uint32_t v = 0; v < choices; ++v) {
     double constant = narrow ? narrow[v] : 0.0;
     if (constant == std::numeric_limits<double>::infinity())
-      continue; // much is forbidden
+      continue;
     size_t at = size_t{v} * n;
-    switch (wide.size()) {
-    case 1:
-      minRow1(row, constant, wide[0] + at, n);
-      break;
-    case 2:
-      minRow2(row, constant, wide[0] + at, wide[1] + at, n);
-      break;
-    case 3:
-      minRow3(row, constant, wide[0] + at, wide[1] + at, wide[2] + at, n);
-      break;
-    default:
-      std::copy(wide[0] + at, wide[0] + at + n, scratch.begin());
-      for (size_t table = 1; table < wide.size(); ++table)
-        addRow(scratch.data(), wide[table] + at, n);
-      minRow1(row, constant, scratch.data(), n);
-    }
+    std::copy(wide[0] + at, wide[0] + at + n, scratch.begin());
+    for (size_t table = 1; table < wide.size(); ++table)
+      addRow(scratch.data(), wide[table] + at, n);
+    minWith(row, constant, scratch.data(), n);
   }
 }
 
@@ -286,8 +333,8 @@ std::vector<double> pdc::plan::minSum(const Bucket &bucket) {
   do {
     for (size_t i = 0; i < wide.size(); ++i)
       rows[i] = wide[i].entries + outer.offset(firstWide + i);
-    minRows(row, narrow.entries ? narrow.entries + outer.offset(0) : nullptr, rows,
-            bucket.extents[bucket.eliminated], n, scratch);
+    minRow(row, narrow.entries ? narrow.entries + outer.offset(0) : nullptr, rows,
+           bucket.extents[bucket.eliminated], n, scratch);
     row += n;
   } while (outer.next());
   return message;
