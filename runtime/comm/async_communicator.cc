@@ -314,11 +314,11 @@ absl::Status AsyncCommunicator::StartMessage(Operation* operation, size_t bytes,
   operation->bytes = bytes;
   operation->peer = peer;
   operation->tag = tag;
-  if (peer >= 0 && peer < size_ && tag >= 0) return absl::OkStatus();
+  if (peer >= 0 && peer < size_ && tag >= 0 && tag <= kMostTag) return absl::OkStatus();
   absl::Status status = absl::InvalidArgumentError(std::string(OperationName(operation->kind)) + ": peer " +
                                                    std::to_string(peer) + ", tag " + std::to_string(tag) +
                                                    "; the job has ranks 0 to " + std::to_string(size_ - 1) +
-                                                   ", and tags start at 0");
+                                                   ", and tags are from 0 to " + std::to_string(kMostTag));
   Recycle(operation);
   return status;
 }

@@ -33,6 +33,9 @@ using program::ElementType;
 using program::ReduceOp;
 using Clock = std::chrono::steady_clock;
 
+// Of messages: MPI promises tags of 31 bits, and one bit is a transport's own.
+inline constexpr int kMostTag = (1 << 30) - 1;
+
 // Where a rank is in its program: for error messages, published to peers by SetPosition().
 struct Position {
   int64_t step = -1;
@@ -96,8 +99,8 @@ class Communicator {
   // Member `root`'s (an index in the group) data goes to all.
   virtual absl::StatusOr<std::unique_ptr<Pending>> Broadcast(Group& group, void* data, int64_t count,
                                                              ElementType type, int root) = 0;
-  // Point to point, by global rank; messages of one (sender, receiver, tag) arrive in order; tags start at 0. Any
-  // memory. A send may be done only when the receiver has started its receive, and both have the same `bytes`.
+  // Point to point, by global rank; messages of one (sender, receiver, tag) arrive in order; tags are from 0 to
+  // kMostTag. Any memory. A send may be done only when the receiver has started its receive, and both have the same `bytes`.
   virtual absl::StatusOr<std::unique_ptr<Pending>> Send(const void* data, size_t bytes, int peer,
                                                         int tag) = 0;
   virtual absl::StatusOr<std::unique_ptr<Pending>> Receive(void* data, size_t bytes, int peer, int tag) = 0;

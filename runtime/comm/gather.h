@@ -11,7 +11,7 @@
 namespace pdc::comm {
 
 // The tag of its messages; programs must use others.
-inline constexpr int kGatherTag = 1 << 30;
+inline constexpr int kGatherTag = kMostTag;
 
 // Collective over all ranks. Rank 0 gets all ranks' texts in the order of ranks, the others an empty list.
 absl::StatusOr<std::vector<std::string>> GatherText(Communicator& communicator, const std::string& mine,

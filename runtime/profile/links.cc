@@ -178,22 +178,23 @@ absl::Status LinkMeter::MeasureCollectives(const Shape& shape) {
 
 absl::Status LinkMeter::MeasureMessages(int peer, int ranks_per_node, int nodes) {
   const bool takes_part = communicator_.rank() == 0 || communicator_.rank() == peer;
-  LinkMeasurement one_way{"point_to_point", ranks_per_node, nodes, 1, {}};
+  LinkMeasurement one_way{"point_to_point", ranks_per_node, nodes, 1, {}}, exchange{"exchange", ranks_per_node, nodes, 1, {}};
   std::vector<size_t> sizes = sizes_;
   sizes.front() = 8;
   for (size_t bytes : sizes) {
-    std::function<absl::Status()> operation;
-    if (takes_part) operation = [&, bytes] { return PingPong(peer, bytes); };
-    PDC_ASSIGN_OR_RETURN(Sample sample, Time(operation));
-    sample.seconds /= 2;  // there and back
+    std::function<absl::Status()> there_and_back, both_at_once;
+    if (takes_part) {
+      there_and_back = [&, bytes] { return PingPong(peer, bytes); };
+      both_at_once = [&, bytes] { return Exchange(peer, bytes); };
+    }
+    PDC_ASSIGN_OR_RETURN(Sample sample, Time(there_and_back));
+    sample.seconds /= 2;
     one_way.points.push_back({static_cast<double>(bytes), sample});
+    PDC_ASSIGN_OR_RETURN(sample, Time(both_at_once));
+    exchange.points.push_back({static_cast<double>(bytes), sample});
   }
   results_.push_back(std::move(one_way));
-  std::function<absl::Status()> operation;
-  const size_t bytes = sizes_.back();
-  if (takes_part) operation = [&] { return Exchange(peer, bytes); };
-  PDC_ASSIGN_OR_RETURN(Sample sample, Time(operation));
-  results_.push_back({"exchange", ranks_per_node, nodes, 1, {{static_cast<double>(bytes), sample}}});
+  results_.push_back(std::move(exchange));
   return absl::OkStatus();
 }
 

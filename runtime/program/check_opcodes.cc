@@ -145,12 +145,15 @@ absl::Status CheckCollective(const Site& site) {
                    "' is not one of all_reduce, all_gather, reduce_scatter, all_to_all, broadcast"));
 }
 
+// Communicators have larger ones for themselves (runtime/comm/communicator.h).
+constexpr int kMostProgramTag = (1 << 30) - 2;
+
 absl::Status CheckPeer(const Site& site, int ranks, Access access) {
   int peer = site.instruction.peer();
   if (peer < 0 || peer >= ranks)
     return site.Error(absl::StrCat("has peer ", peer, " in a job of ", ranks, " ranks"));
-  if (site.instruction.tag() < 0)
-    return site.Error(absl::StrCat("has tag ", site.instruction.tag(), "; tags start at 0"));
+  if (site.instruction.tag() < 0 || site.instruction.tag() > kMostProgramTag)
+    return site.Error(absl::StrCat("has tag ", site.instruction.tag(), ", expected one from 0 to ", kMostProgramTag));
   return site.ExpectDense({access});
 }
 

@@ -284,6 +284,16 @@ static LinkLevel sharedMemoryLevel(const Profile &profile, int64_t members) {
   return level;
 }
 
+/// Messages both ways at once take no longer than one of them: at some size for which the bandwidth counts. At others the
+/// transport may make them wait for each other.
+static bool isFullDuplex(const std::vector<CollectivePoint> &oneWay, const std::vector<CollectivePoint> &exchange) {
+  return llvm::any_of(exchange, [&](const CollectivePoint &both) {
+    return llvm::any_of(oneWay, [&](const CollectivePoint &one) {
+      return one.bytes == both.bytes && one.seconds > 4 * oneWay.front().seconds && both.seconds < 1.5 * one.seconds;
+    });
+  });
+}
+
 /// Between nodes: from messages one way, and both ways at once.
 static LinkLevel networkLevel(const Profile &profile, int64_t members) {
   LinkLevel level;
@@ -298,7 +308,7 @@ static LinkLevel networkLevel(const Profile &profile, int64_t members) {
   double moving = std::max(points.back().seconds - latency, points.back().seconds / 10);
   level.latencySeconds = roundedSeconds(latency);
   level.bytesPerSecond = roundedBandwidth(points.back().bytes / moving);
-  level.fullDuplex = !exchange || pointsOf(*exchange).back().seconds < 1.5 * points.back().seconds;
+  level.fullDuplex = !exchange || isFullDuplex(points, pointsOf(*exchange));
   return level;
 }
 

@@ -14,9 +14,7 @@ namespace {
 constexpr std::chrono::seconds kMeetingTimeout(60);
 // How long a rank whose deadline expired waits for its peers' answers.
 constexpr std::chrono::seconds kAnswerTimeout(1);
-// MPI counts bytes in an int.
-constexpr size_t kMessagePieceBytes = size_t{1} << 30;
-// Operation::phase of a message whose pieces have been given to MPI.
+// Operation::phase of a message that has been given to MPI.
 constexpr int kMessagePosted = 1;
 
 }  // namespace
@@ -102,18 +100,11 @@ absl::StatusOr<Progress> MpiChannels::StepMessage(Operation& operation, MpiExcha
     PDC_ASSIGN_OR_RETURN(bool done, exchange.Poll());
     return done ? Progress::kDone : Progress::kBlocked;
   }
-  size_t offset = 0;
-  do {  // once for a message of no bytes
-    const size_t bytes = std::min(kMessagePieceBytes, operation.bytes - offset);
-    if (operation.kind == OperationKind::kSend) {
-      PDC_RETURN_IF_ERROR(exchange.Send(messages_, static_cast<const std::byte*>(operation.send) + offset,
-                                        bytes, operation.peer, operation.tag));
-    } else {
-      PDC_RETURN_IF_ERROR(exchange.Receive(messages_, static_cast<std::byte*>(operation.data) + offset, bytes,
-                                           operation.peer, operation.tag));
-    }
-    offset += bytes;
-  } while (offset < operation.bytes);
+  if (operation.kind == OperationKind::kSend) {
+    PDC_RETURN_IF_ERROR(exchange.Send(messages_, operation.send, operation.bytes, operation.peer, operation.tag));
+  } else {
+    PDC_RETURN_IF_ERROR(exchange.Receive(messages_, operation.data, operation.bytes, operation.peer, operation.tag));
+  }
   operation.phase = kMessagePosted;
   return Progress::kMoved;
 }

@@ -271,7 +271,7 @@ TEST(Checker, RefusesAPeerOutsideTheJob) {
 }
 
 TEST(Checker, RefusesATagBelowZero) {
-  ExpectError("has tag -1; tags start at 0", [](ProgramT& program) {
+  ExpectError("has tag -1, expected one from 0 to 1073741822", [](ProgramT& program) {
     program.instructions[kStart]->opcode = Opcode::kSend;
     program.instructions[kStart]->peer = 1;
     program.instructions[kStart]->tag = -1;
