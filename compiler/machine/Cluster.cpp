@@ -197,11 +197,14 @@ int64_t Cluster::ranksPerNode() const {
 }
 
 double Cluster::coreShare(int64_t rank, int threads) const {
+  return coreShare(rank, threads, std::min(nodeGroupOf(rank).devicesPerNode, rankCount()));
+}
+
+double Cluster::coreShare(int64_t rank, int threads, int64_t computing) const {
   const NodeGroup &group = nodeGroupOf(rank);
   if (!device(group.device).onHost || group.host.cores == 0)
     return 1;
-  double busy = static_cast<double>(std::min(group.devicesPerNode, rankCount()) * threads);
-  return std::min(1.0, static_cast<double>(group.host.cores) / busy);
+  return std::min(1.0, static_cast<double>(group.host.cores) / static_cast<double>(computing * threads));
 }
 
 DeviceKind Cluster::effectiveDevice(int64_t rank, int threads) const {

@@ -187,6 +187,8 @@ struct Cluster {
   /// The share of a device's peak that one rank of `threads` threads has: below 1 where CPU ranks outnumber the
   /// cores.
   double coreShare(int64_t rank, int threads) const;
+  /// The same, while only so many ranks of its node compute.
+  double coreShare(int64_t rank, int threads, int64_t computing) const;
   /// What rank `rank` computes with: its kind, times `threads` where devices are cores, limited by its share of
   /// the cores and of the host's memory bandwidth.
   DeviceKind effectiveDevice(int64_t rank, int threads = 1) const;

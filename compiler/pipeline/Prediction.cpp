@@ -41,7 +41,7 @@ llvm::FailureOr<plan::StepPrediction> pipeline::predictStep(ModuleOp module, con
   auto programs = simulate::programsOf(executable, executable.programs.front()->mode);
   plan::StepPrediction prediction;
   prediction.seconds =
-      simulate::simulateRanks(programs, simulate::costsOnCluster(cluster, *costs, kernels)).seconds;
+      simulate::simulateRanks(programs, simulate::costsOnCluster(cluster, *costs, kernels, options.threads)).seconds;
   for (const program::ProgramT *program : programs)
     prediction.arenaBytes =
         std::max(prediction.arenaBytes, static_cast<int64_t>(program->private_bytes + program->shared_bytes));

@@ -302,7 +302,7 @@ json::Object plan::buildReport(const ReportInput &input) {
 
   // All ranks against each other: a rank also waits for others. The one that ends last tells what the step takes.
   simulate::RankSimulation step = simulate::simulateRanks(
-      programs, simulate::costsOnCluster(input.cluster, *costs, input.kernelOperations));
+      programs, simulate::costsOnCluster(input.cluster, *costs, input.kernelOperations, executable.threads));
   auto slowest = std::max_element(step.ranks.begin(), step.ranks.end(), [](const auto &a, const auto &b) {
     return a.endSeconds < b.endSeconds;
   });

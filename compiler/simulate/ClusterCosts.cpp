@@ -124,7 +124,7 @@ private:
 } // namespace
 
 StepCosts pdc::simulate::costsOnCluster(const machine::Cluster &cluster, const cost::CostModel &model,
-                                        const cost::KernelOperations &kernels) {
+                                        const cost::KernelOperations &kernels, int threads) {
   auto costs = std::make_shared<Costs>(cluster, model, kernels);
   StepCosts result;
   result.compute = [costs](int rank, const ProgramT &program, const InstructionT &instruction) {
@@ -135,6 +135,12 @@ StepCosts pdc::simulate::costsOnCluster(const machine::Cluster &cluster, const c
   };
   result.links = [costs](const std::vector<int> &ranks, bool isMessage) {
     return costs->links(ranks, isMessage);
+  };
+  result.sharedNode = [&cluster, threads](int rank) {
+    return cluster.coreShare(rank, threads) < 1 ? static_cast<int>(cluster.nodeOf(rank)) : -1;
+  };
+  result.speed = [&cluster, threads](int rank, int computing) {
+    return cluster.coreShare(rank, threads, computing) / cluster.coreShare(rank, threads);
   };
   result.ownShare = 1 - cluster.overlap;
   return result;

@@ -1,7 +1,9 @@
 //===- RankSimulation.cpp - rank programs in simulated time ---------------===//
 
 #include "compiler/simulate/RankSimulation.h"
+#include "compiler/simulate/SharedCores.h"
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <queue>
 #include <stdexcept>
@@ -34,17 +36,30 @@ class Simulator {
 public:
   Simulator(const std::vector<const program::ProgramT *> &programs, const StepCosts &costs)
       : programs(programs), costs(costs), next(programs.size(), 0), now(programs.size(), 0),
-        started(programs.size()), engines(programs.size()) {
+        started(programs.size()), engines(programs.size()), shares(programs.size(), -1) {
     result.ranks.resize(programs.size());
+    for (int rank = 0; costs.sharedNode && rank < static_cast<int>(programs.size()); ++rank)
+      if (int node = shares[rank] = costs.sharedNode(rank); node >= 0)
+        cores.try_emplace(node, [&costs, rank](int computing) { return costs.speed(rank, computing); });
   }
 
   RankSimulation run() {
     for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank)
       compute(rank);
     while (!queue.empty()) {
-      int rank = queue.top().second;
+      Event event = queue.top();
       queue.pop();
-      communicate(rank);
+      switch (event.kind) {
+      case EventKind::Communicates:
+        communicate(event.number);
+        break;
+      case EventKind::Computes:
+        computeShared(event.number);
+        break;
+      case EventKind::Finishes:
+        finishShared(event.number, event.time);
+        break;
+      }
     }
     finish();
     return std::move(result);
@@ -53,7 +68,17 @@ public:
 private:
   /// A group of ranks with the number of its operation; or a channel: sender, receiver, tag.
   using Key = std::tuple<std::vector<int>, int32_t, size_t>;
-  using Later = std::pair<double, int>; // time, rank
+  enum class EventKind {
+    Communicates, // a rank comes to its next instruction that others have to do with
+    Computes,     // a rank goes on that shares its cores
+    Finishes,     // on a node with shared cores a rank is done, unless others have come or gone meanwhile
+  };
+  struct Event {
+    double time;
+    int number; // of a rank, or a node
+    EventKind kind;
+    auto operator<=>(const Event &) const = default;
+  };
 
   static bool computes(Opcode opcode) {
     return opcode == Opcode::kKernel || opcode == Opcode::kLibrary || opcode == Opcode::kFill ||
@@ -68,6 +93,10 @@ private:
 
   /// Runs a rank up to its next instruction that others have to do with.
   void compute(int rank) {
+    if (shares[rank] >= 0) { // who computes beside it is known when that time has come
+      queue.push({now[rank], rank, EventKind::Computes});
+      return;
+    }
     size_t count = programs[rank]->instructions.size();
     for (; next[rank] < count && computes(at(rank).opcode); ++next[rank]) {
       double seconds = costs.compute(rank, *programs[rank], at(rank));
@@ -76,7 +105,33 @@ private:
       result.ranks[rank].busySeconds += seconds;
     }
     if (next[rank] < count)
-      queue.push({now[rank], rank});
+      queue.push({now[rank], rank, EventKind::Communicates});
+  }
+
+  void computeShared(int rank) {
+    if (next[rank] == programs[rank]->instructions.size())
+      return;
+    if (!computes(at(rank).opcode)) {
+      queue.push({now[rank], rank, EventKind::Communicates});
+      return;
+    }
+    int node = shares[rank];
+    cores.at(node).start(rank, costs.compute(rank, *programs[rank], at(rank)), now[rank]);
+    queue.push({cores.at(node).nextEnd(), node, EventKind::Finishes});
+  }
+
+  void finishShared(int node, double time) {
+    SharedCores &shared = cores.at(node);
+    if (shared.nextEnd() > time)
+      return;
+    int rank = shared.finish();
+    record(rank, now[rank], time);
+    result.ranks[rank].busySeconds += time - now[rank];
+    now[rank] = time;
+    ++next[rank];
+    if (double end = shared.nextEnd(); end < std::numeric_limits<double>::infinity())
+      queue.push({end, node, EventKind::Finishes});
+    computeShared(rank);
   }
 
   /// The next instruction of a rank, in the order of time over all ranks.
@@ -207,7 +262,9 @@ private:
     double messagesFree = 0, collectivesFree = 0;
   };
   std::map<int64_t, Link> links;
-  std::priority_queue<Later, std::vector<Later>, std::greater<Later>> queue;
+  std::vector<int> shares; // of each rank, the node whose cores it shares; -1
+  std::map<int, SharedCores> cores;
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> queue;
   RankSimulation result;
 };
 

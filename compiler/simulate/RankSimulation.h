@@ -11,6 +11,8 @@
 //
 //     leaves done = max(end of the operation, arrival at done + own share of its seconds)
 //
+// Ranks that share cores compute faster while others of them wait (SharedCores.h).
+//
 //===----------------------------------------------------------------------===//
 #ifndef PDC_COMPILER_SIMULATE_RANKSIMULATION_H
 #define PDC_COMPILER_SIMULATE_RANKSIMULATION_H
@@ -25,13 +27,17 @@ namespace pdc::simulate {
 
 /// What simulated instructions take.
 struct StepCosts {
-  /// An instruction that computes; seconds.
+  /// An instruction that computes, while all ranks do; seconds.
   std::function<double(int rank, const program::ProgramT &, const program::InstructionT &)> compute;
   /// The operation that an instruction of `rank` starts, while nothing else is under way; seconds.
   std::function<double(int rank, const program::ProgramT &, const program::InstructionT &)> communicate;
   /// The links that an operation of these ranks occupies, the first sends to the others; numbers that mean something
   /// to the caller. A message shares them with nothing, a collective with other collectives. Empty function: no links.
   std::function<std::vector<int64_t>(const std::vector<int> &ranks, bool isMessage)> links;
+  /// The node whose cores a rank shares with others, which outnumber them; -1 where it has its own. Empty function: it has.
+  std::function<int(int rank)> sharedNode;
+  /// How fast a rank computes while so many of its node do, for 1 where all do.
+  std::function<double(int rank, int computing)> speed;
   double ownShare = 0; // of an operation's seconds, that each rank does itself; 0 to 1
 };
 

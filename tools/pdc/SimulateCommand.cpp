@@ -136,7 +136,7 @@ int simulateStep(const Arguments &arguments) {
       kernels[kernel->symbol] = kernel->operations;
   auto programs = simulate::programsOf(*executable, *mode);
   simulate::RankSimulation step =
-      simulate::simulateRanks(programs, simulate::costsOnCluster(*cluster, **model, kernels));
+      simulate::simulateRanks(programs, simulate::costsOnCluster(*cluster, **model, kernels, executable->threads));
   simulate::StepTitle title{executable->model, std::string(program::ModeName(*mode)), arguments.cluster,
                             programs.front()->batch};
   std::string text = arguments.format == "trace"  ? simulate::toChromeTrace(step, programs)

@@ -147,6 +147,34 @@ TEST(RankSimulation, TransfersThatShareALinkWaitForEachOther) {
   EXPECT_DOUBLE_EQ(job.run().seconds, 2);
 }
 
+/// On a node of two cores; seconds of computation are those while all ranks compute.
+Job onTwoCores(const std::vector<std::vector<std::string>> &ranks) {
+  Job job(ranks);
+  job.costs.sharedNode = [](int) { return 0; };
+  job.costs.speed = [all = static_cast<double>(ranks.size())](int, int computing) {
+    return std::min(1.0, 2.0 / computing) / (2 / all);
+  };
+  return job;
+}
+
+TEST(RankSimulation, RanksThatShareCoresComputeFasterWhileOthersWait) {
+  EXPECT_DOUBLE_EQ(onTwoCores({{"4"}, {"4"}, {"4"}, {"4"}}).run().seconds, 4);
+  // No rank has more than one core.
+  EXPECT_DOUBLE_EQ(onTwoCores({{"4"}, {}, {}, {}}).run().seconds, 2);
+  EXPECT_DOUBLE_EQ(onTwoCores({{"4"}, {"4"}, {}, {}}).run().seconds, 2);
+  // All cores are busy to the end: 14 seconds of half a core, on two.
+  RankSimulation step = onTwoCores({{"4"}, {"4"}, {"4"}, {"1", "1"}}).run();
+  EXPECT_DOUBLE_EQ(step.seconds, 3.5);
+  EXPECT_DOUBLE_EQ(step.ranks[3].endSeconds, 2);
+  EXPECT_DOUBLE_EQ(step.ranks[3].instructions[0].end, 1);
+  EXPECT_DOUBLE_EQ(step.ranks[0].busySeconds, 3.5);
+  // Rank 1 waits for rank 0, then it is alone.
+  step = onTwoCores({{"4", "a@01", "a@01."}, {"a@01", "a@01.", "4"}, {"2"}, {"2"}}).run();
+  EXPECT_DOUBLE_EQ(step.ranks[2].endSeconds, 1.5); // at 4/3 of the speed
+  EXPECT_DOUBLE_EQ(step.ranks[0].instructions[0].end, 2.5);
+  EXPECT_DOUBLE_EQ(step.seconds, 2.5 + 2 + 2);
+}
+
 TEST(RankSimulation, RanksThatWaitForEverAreAnError) {
   EXPECT_THROW(Job({{">1", ">1."}, {"1"}}).run(), std::logic_error);
 }
@@ -199,6 +227,24 @@ TEST(ClusterCosts, MessagesShareTheLinkOfTheirNodeAndNotThatOfOthers) {
   EXPECT_EQ(links, costs.links({1, 3}, true));
   for (int64_t link : costs.links({2, 0}, true))
     EXPECT_THAT(links, ::testing::Not(::testing::Contains(link)));
+}
+
+TEST(ClusterCosts, RanksThatOutnumberTheCoresShareThem) {
+  auto cluster = machine::parseCluster(R"(
+name: two_cores
+devices: {core: {on_host: true, memory: 1 GB, peak: {f32: 1 GFLOP/s}, memory_bandwidth: 1 GB/s, launch: 1 us}}
+nodes: [{count: 1, device: core, devices: 4, host: {memory: 1 GB, cores: 2}, links: [{name: memory, members: 4, latency: 1 us, bandwidth: 1 GB/s}]}]
+)",
+                                       "two_cores");
+  ASSERT_TRUE(static_cast<bool>(cluster)) << llvm::toString(cluster.takeError());
+  auto model = llvm::cantFail(cost::makeCostModel("native", *cluster));
+  StepCosts costs = costsOnCluster(*cluster, *model, {});
+  EXPECT_EQ(costs.sharedNode(3), 0);
+  EXPECT_DOUBLE_EQ(costs.speed(3, 4), 1);
+  EXPECT_DOUBLE_EQ(costs.speed(3, 3), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(costs.speed(3, 1), 2);
+  auto two = llvm::cantFail(machine::withRanks(*cluster, 2));
+  EXPECT_EQ(costsOnCluster(two, *model, {}).sharedNode(1), -1);
 }
 
 TEST(ClusterCosts, TwoMessagesOverOneNetworkCardTakeTwiceAsLong) {
