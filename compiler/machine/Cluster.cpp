@@ -240,6 +240,8 @@ static LinkLevel slower(const LinkLevel &a, const LinkLevel &b) {
   level.members = std::max(a.members, b.members);
   level.latencySeconds = std::max(a.latencySeconds, b.latencySeconds);
   level.fullDuplex = a.fullDuplex && b.fullDuplex;
+  if (a.overlap && b.overlap)
+    level.overlap = std::min(*a.overlap, *b.overlap);
   return level;
 }
 

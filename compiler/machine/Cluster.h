@@ -103,6 +103,7 @@ struct LinkLevel {
   Sharing sharing = Sharing::PerDevice;
   bool fullDuplex = true; // sends and receives at once, each at bytesPerSecond
   Path path = Path::Direct;
+  std::optional<double> overlap; // as Cluster::overlap, of what passes this level; not given: that of the cluster
 };
 
 /// The link between a device and its host's memory, or between a host and its storage.

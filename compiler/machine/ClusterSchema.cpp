@@ -255,7 +255,7 @@ std::vector<LinkLevel> SchemaReader::readLevels(const Description &list, const s
 
 LinkLevel SchemaReader::readLevel(const Description &map, const std::string &path) {
   LinkLevel level;
-  MapReader reader(map, path, {"name", "members", "latency", "bandwidth", "sharing", "duplex", "path"},
+  MapReader reader(map, path, {"name", "members", "latency", "bandwidth", "sharing", "duplex", "path", "overlap"},
                    context);
   level.name = reader.text("name");
   level.members = reader.integer("members", 1, 0);
@@ -264,6 +264,7 @@ LinkLevel SchemaReader::readLevel(const Description &map, const std::string &pat
   level.sharing = static_cast<Sharing>(reader.word("sharing", kSharings, 0));
   level.fullDuplex = reader.word("duplex", kDuplexes, 1) == 1;
   level.path = static_cast<Path>(reader.word("path", kPaths, 0));
+  level.overlap = reader.optionalQuantity("overlap", Unit::Number, Range::Share);
   return level;
 }
 
@@ -339,6 +340,8 @@ static Description describeLevels(const std::vector<LinkLevel> &levels) {
     map.add("sharing", toString(level.sharing));
     map.add("duplex", kDuplexes[level.fullDuplex ? 1 : 0]);
     map.add("path", toString(level.path));
+    if (level.overlap)
+      map.add("overlap", formatQuantity(*level.overlap, Unit::Number));
     list.items.push_back(std::move(map));
   }
   return list;

@@ -136,6 +136,12 @@ const Description *MapReader::find(const std::string &key, bool required) {
   return nullptr;
 }
 
+std::optional<double> MapReader::optionalQuantity(const std::string &key, Unit unit, Range range) {
+  if (const Description *found = find(key, /*required=*/false))
+    return readQuantity(*found, pathOf(key), unit, range, context);
+  return std::nullopt;
+}
+
 double MapReader::quantity(const std::string &key, Unit unit, Range range, std::optional<double> ifAbsent) {
   const Description *value = find(key, !ifAbsent);
   return value ? readQuantity(*value, pathOf(key), unit, range, context) : ifAbsent.value_or(0);

@@ -30,6 +30,7 @@ public:
 
   /// Required unless there is an `ifAbsent`.
   double quantity(const std::string &key, Unit unit, Range range, std::optional<double> ifAbsent = {});
+  std::optional<double> optionalQuantity(const std::string &key, Unit unit, Range range);
   int64_t integer(const std::string &key, int64_t least, std::optional<int64_t> ifAbsent = {});
   std::string text(const std::string &key, std::optional<std::string> ifAbsent = {});
   bool boolean(const std::string &key, bool ifAbsent);

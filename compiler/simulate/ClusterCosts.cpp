@@ -2,6 +2,7 @@
 
 #include "compiler/simulate/ClusterCosts.h"
 #include "runtime/program/view.h"
+#include "llvm/ADT/STLExtras.h"
 #include <map>
 #include <memory>
 #include <set>
@@ -49,11 +50,23 @@ public:
     return found->second;
   }
 
+  double ownShare(const std::vector<int> &ranks) const {
+    if (levels.empty())
+      return 1 - cluster.overlap;
+    return 1 - levels[levelOf(ranks)].overlap.value_or(cluster.overlap);
+  }
+
 private:
+  /// The outermost that joins some of the ranks.
+  size_t levelOf(const std::vector<int> &ranks) const {
+    for (size_t level = levels.size() - 1; level > 0; --level)
+      if (llvm::any_of(ranks, [&](int rank) { return rank / blocks[level] != ranks[0] / blocks[level]; }))
+        return level;
+    return 0;
+  }
+
   std::vector<int64_t> linksOfMessage(const std::vector<int> &ranks) const {
-    size_t level = 0;
-    while (level + 1 < levels.size() && ranks[0] / blocks[level + 1] != ranks[1] / blocks[level + 1])
-      ++level;
+    size_t level = levelOf(ranks);
     int64_t sender = ranks[0] / blocks[level], receiver = ranks[1] / blocks[level];
     switch (levels[level].sharing) {
     case machine::Sharing::PerDevice:
@@ -142,7 +155,7 @@ StepCosts pdc::simulate::costsOnCluster(const machine::Cluster &cluster, const c
   result.speed = [&cluster, threads](int rank, int computing) {
     return cluster.coreShare(rank, threads, computing) / cluster.coreShare(rank, threads);
   };
-  result.ownShare = 1 - cluster.overlap;
+  result.ownShare = [costs](const std::vector<int> &ranks) { return costs->ownShare(ranks); };
   return result;
 }
 

@@ -28,6 +28,7 @@ struct Operation {
   SimulatedTransfer transfer;
   size_t missing = 0; // who have not started it
   double seconds = 0;
+  double ownSeconds = 0;    // that each rank works itself
   bool isPlaced = false;    // begin and end are known
   std::vector<int> waiting; // ranks at its `done`
 };
@@ -204,6 +205,7 @@ private:
       free = std::max(free, transfer.end);
     }
     operation.isPlaced = true;
+    operation.ownSeconds = costs.ownShare ? costs.ownShare(transfer.ranks) * operation.seconds : 0;
     result.transfers.push_back(transfer);
     for (int rank : operation.waiting)
       leave(rank, operation);
@@ -223,7 +225,7 @@ private:
 
   void leave(int rank, const Operation &operation) {
     double arrival = now[rank];
-    double end = std::max(operation.transfer.end, arrival + costs.ownShare * operation.seconds);
+    double end = std::max(operation.transfer.end, arrival + operation.ownSeconds);
     double bubble = std::min(std::max(0.0, operation.transfer.begin - arrival), end - arrival);
     result.ranks[rank].bubbleSeconds += bubble;
     result.ranks[rank].exposedSeconds += end - arrival - bubble;

@@ -6,7 +6,7 @@
 // the copy engines of each rank that takes part (one out, one in), and the links on its way. `done` waits for its end. Compare
 // runtime/program/check_schedule.cc: what waits there for ever would wait here for ever.
 //
-// A share of an operation's time is work of the ranks themselves (1 - Cluster::overlap: where the cores that compute
+// A share of an operation's time is work of the ranks themselves (1 - overlap in machine::Cluster: where the cores that compute
 // also copy). It delays the rank at `done` as far as the rank has not been waiting anyway:
 //
 //     leaves done = max(end of the operation, arrival at done + own share of its seconds)
@@ -38,7 +38,8 @@ struct StepCosts {
   std::function<int(int rank)> sharedNode;
   /// How fast a rank computes while so many of its node do, for 1 where all do.
   std::function<double(int rank, int computing)> speed;
-  double ownShare = 0; // of an operation's seconds, that each rank does itself; 0 to 1
+  /// The share of the seconds of these ranks' operation that each of them does itself, 0 to 1. Empty function: nothing.
+  std::function<double(const std::vector<int> &ranks)> ownShare;
 };
 
 struct SimulatedInstruction {

@@ -69,7 +69,7 @@ class LinkMeter {
   absl::Status PingPong(int peer, size_t bytes);
   absl::Status Exchange(int peer, size_t bytes);
   // Times `operation` on the ranks where it is set; the time of a round is that of its slowest rank.
-  absl::StatusOr<Sample> Time(const std::function<absl::Status()>& operation);
+  absl::StatusOr<LinkPoint> Time(size_t bytes, const std::function<absl::Status()>& operation);
   absl::Status Slowest(double* seconds, int count);
 
   Communicator& communicator_;
@@ -78,7 +78,7 @@ class LinkMeter {
   std::vector<size_t> sizes_;
   std::unique_ptr<Group> world_;
   std::byte* data_ = nullptr;  // twice the largest size, with room for the rounding of parts
-  double* times_ = nullptr;    // kMostRepeats
+  double* times_ = nullptr;    // kMostRepeats, and one more
   std::vector<LinkMeasurement> results_;
 };
 
@@ -87,7 +87,7 @@ absl::Status LinkMeter::Prepare() {
   std::iota(all.begin(), all.end(), 0);
   PDC_ASSIGN_OR_RETURN(world_, communicator_.CreateGroup(std::move(all)));
   PDC_ASSIGN_OR_RETURN(void* data, communicator_.AllocateShared(2 * sizes_.back()));
-  PDC_ASSIGN_OR_RETURN(void* times, communicator_.AllocateShared(kMostRepeats * sizeof(double)));
+  PDC_ASSIGN_OR_RETURN(void* times, communicator_.AllocateShared((kMostRepeats + 1) * sizeof(double)));
   data_ = static_cast<std::byte*>(data);
   times_ = static_cast<double*>(times);
   return absl::OkStatus();
@@ -97,7 +97,7 @@ absl::Status LinkMeter::Slowest(double* seconds, int count) {
   return Finish(communicator_.AllReduce(*world_, seconds, count, ElementType::kF64, ReduceOp::kMax));
 }
 
-absl::StatusOr<Sample> LinkMeter::Time(const std::function<absl::Status()>& operation) {
+absl::StatusOr<LinkPoint> LinkMeter::Time(size_t bytes, const std::function<absl::Status()>& operation) {
   auto round = [&](int batch) -> absl::StatusOr<double> {
     PDC_RETURN_IF_ERROR(communicator_.Barrier(Deadline()));
     const double begin = Now();
@@ -112,13 +112,16 @@ absl::StatusOr<Sample> LinkMeter::Time(const std::function<absl::Status()>& oper
   const int batch = static_cast<int>(std::clamp<double>(kShortSeconds / once, 1, kMostAtOnce));
   const int repeats = static_cast<int>(std::clamp<double>(budget_seconds_ / (once * batch), 3, kMostRepeats));
   std::vector<double> mine;
+  const double begin = Now(), worked = ProcessorSeconds();
   for (int i = 0; i < repeats; ++i) {
     PDC_ASSIGN_OR_RETURN(double seconds, round(batch));
     mine.push_back(seconds);
   }
+  const double work = operation ? (ProcessorSeconds() - worked) / (Now() - begin) : 0;
   std::copy(mine.begin(), mine.end(), times_);
-  PDC_RETURN_IF_ERROR(Slowest(times_, repeats));
-  return Summarize(std::vector<double>(times_, times_ + repeats));
+  times_[repeats] = work;
+  PDC_RETURN_IF_ERROR(Slowest(times_, repeats + 1));
+  return LinkPoint{static_cast<double>(bytes), Summarize(std::vector<double>(times_, times_ + repeats)), times_[repeats]};
 }
 
 absl::Status LinkMeter::Collective(const std::string& kind, Group& group, size_t bytes) {
@@ -168,8 +171,8 @@ absl::Status LinkMeter::MeasureCollectives(const Shape& shape) {
     for (size_t bytes : sizes_) {
       std::function<absl::Status()> operation;
       if (shape.mine != nullptr) operation = [&, bytes] { return Collective(kind, *shape.mine, bytes); };
-      PDC_ASSIGN_OR_RETURN(Sample sample, Time(operation));
-      result.points.push_back({static_cast<double>(bytes), sample});
+      PDC_ASSIGN_OR_RETURN(LinkPoint point, Time(bytes, operation));
+      result.points.push_back(point);
     }
     results_.push_back(std::move(result));
   }
@@ -187,11 +190,11 @@ absl::Status LinkMeter::MeasureMessages(int peer, int ranks_per_node, int nodes)
       there_and_back = [&, bytes] { return PingPong(peer, bytes); };
       both_at_once = [&, bytes] { return Exchange(peer, bytes); };
     }
-    PDC_ASSIGN_OR_RETURN(Sample sample, Time(there_and_back));
-    sample.seconds /= 2;
-    one_way.points.push_back({static_cast<double>(bytes), sample});
-    PDC_ASSIGN_OR_RETURN(sample, Time(both_at_once));
-    exchange.points.push_back({static_cast<double>(bytes), sample});
+    PDC_ASSIGN_OR_RETURN(LinkPoint point, Time(bytes, there_and_back));
+    point.sample.seconds /= 2;
+    one_way.points.push_back(point);
+    PDC_ASSIGN_OR_RETURN(point, Time(bytes, both_at_once));
+    exchange.points.push_back(point);
   }
   results_.push_back(std::move(one_way));
   results_.push_back(std::move(exchange));

@@ -14,6 +14,7 @@ namespace pdc::profile {
 struct LinkPoint {
   double bytes;  // as cluster files count them, see LinkMeasurement::kind
   Sample sample;
+  double work = 0;  // of a rank's processor, the share of the time that the rank with most of it worked
 };
 
 // One kind of communication over one shape of groups.

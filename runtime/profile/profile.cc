@@ -43,7 +43,7 @@ Json ToJson(const LinkMeasurement& link) {
   Json points = Json::array();
   for (const LinkPoint& point : link.points) {
     points.push_back(
-        {{"bytes", point.bytes}, {"seconds", point.sample.seconds}, {"spread", point.sample.spread}});
+        {{"bytes", point.bytes}, {"seconds", point.sample.seconds}, {"spread", point.sample.spread}, {"work", point.work}});
   }
   return {{"kind", link.kind},
           {"ranks_per_node", link.ranks_per_node},

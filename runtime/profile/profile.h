@@ -23,7 +23,7 @@ struct Options {
 //               "memory_alone": POINT, "memory_at_once": POINT, "moves_alone": [POINT...], "moves": [POINT...],
 //               "compute": [POINT...], "calls": [{"call": NAME, "seconds": s, "spread": x}...]}...],
 //    "links": [{"kind": "all_reduce", "ranks_per_node": 2, "nodes": 1, "groups": 1,
-//               "points": [{"bytes": 1024, "seconds": s, "spread": x}...]}...]}
+//               "points": [{"bytes": 1024, "seconds": s, "spread": x, "work": share}...]}...]}
 //
 // SAMPLE is {"seconds": median, "spread": half the distance of the quartiles as a share of it}; POINT adds "class",
 // "precision", "call", "flops" and "bytes". "moves" and "compute" are measured on all ranks at once. Ranks that outnumber

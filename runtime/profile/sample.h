@@ -25,6 +25,7 @@ Sample Summarize(std::vector<double> seconds);
 absl::StatusOr<Sample> Measure(const std::function<absl::Status()>& body, double budget_seconds);
 
 double Now();  // seconds of a steady clock
+double ProcessorSeconds();  // that this process has had, with all its threads
 
 }  // namespace pdc::profile
 

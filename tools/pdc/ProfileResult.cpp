@@ -294,6 +294,15 @@ static bool isFullDuplex(const std::vector<CollectivePoint> &oneWay, const std::
   });
 }
 
+/// What a rank can do beside long messages, whose time is that of the link; nothing where its work was not measured.
+static std::optional<double> overlapOf(const Object &messages) {
+  const Object *longest = messages.getArray("points")->back().getAsObject();
+  std::optional<double> work = longest ? longest->getNumber("work") : std::nullopt;
+  if (!work)
+    return std::nullopt;
+  return std::round(100 * (1 - std::clamp(*work, 0.0, 1.0))) / 100;
+}
+
 /// Between nodes: from messages one way, and both ways at once.
 static LinkLevel networkLevel(const Profile &profile, int64_t members) {
   LinkLevel level;
@@ -309,6 +318,7 @@ static LinkLevel networkLevel(const Profile &profile, int64_t members) {
   level.latencySeconds = roundedSeconds(latency);
   level.bytesPerSecond = roundedBandwidth(points.back().bytes / moving);
   level.fullDuplex = !exchange || isFullDuplex(points, pointsOf(*exchange));
+  level.overlap = overlapOf(*measured);
   return level;
 }
 

@@ -111,7 +111,7 @@ TEST(RankSimulation, ComputeHidesATransferAsFarAsTheRankHasNoPartInIt) {
     for (double compute : {0.5, 1.0, 2.0, 3.0}) {
       std::string work = std::to_string(compute);
       Job job({{"a", work, "a."}, {"a", work, "a."}});
-      job.costs.ownShare = share;
+      job.costs.ownShare = [share](const std::vector<int> &) { return share; };
       EXPECT_DOUBLE_EQ(job.run().seconds, std::max(2.0, compute + share * 2)) << share << " " << compute;
     }
 }
@@ -227,6 +227,18 @@ TEST(ClusterCosts, MessagesShareTheLinkOfTheirNodeAndNotThatOfOthers) {
   EXPECT_EQ(links, costs.links({1, 3}, true));
   for (int64_t link : costs.links({2, 0}, true))
     EXPECT_THAT(links, ::testing::Not(::testing::Contains(link)));
+}
+
+TEST(ClusterCosts, ALinkSaysHowMuchOfAnOperationItsRanksDoThemselves) {
+  std::string text = kTwoNodes;
+  text.replace(text.find("sharing: per_member"), 19, "sharing: per_member, overlap: 0.75");
+  auto cluster = machine::parseCluster("overlap: 0.5" + text, "two_nodes");
+  ASSERT_TRUE(static_cast<bool>(cluster)) << llvm::toString(cluster.takeError());
+  auto model = llvm::cantFail(cost::makeCostModel("native", *cluster));
+  StepCosts costs = costsOnCluster(*cluster, *model, {});
+  EXPECT_EQ(costs.ownShare({0, 1}), 0.5);
+  EXPECT_EQ(costs.ownShare({1, 2}), 0.25);
+  EXPECT_EQ(costs.ownShare({0, 1, 2, 3}), 0.25);
 }
 
 TEST(ClusterCosts, RanksThatOutnumberTheCoresShareThem) {

@@ -46,7 +46,7 @@ std::string twoNodes(const char *bothWays = "0.011") {
          ", " +
          link(
              "point_to_point", 1, 2, 1,
-             R"([{"bytes": 8, "seconds": 1e-4, "spread": 0.1}, {"bytes": 1000000, "seconds": 0.0101, "spread": 0.1}])") +
+             R"([{"bytes": 8, "seconds": 1e-4, "spread": 0.1}, {"bytes": 1000000, "seconds": 0.0101, "spread": 0.1, "work": 0.251}])") +
          ", " + link("exchange", 1, 2, 1, exchange.c_str()) + "]}";
 }
 
@@ -114,6 +114,7 @@ TEST(ProfileResultTest, LinksAreFittedToWhatWasMeasured) {
   EXPECT_DOUBLE_EQ(between.latencySeconds, 1e-4);
   EXPECT_DOUBLE_EQ(between.bytesPerSecond, 1e8);
   EXPECT_TRUE(between.fullDuplex);
+  EXPECT_DOUBLE_EQ(between.overlap.value(), 0.75); // the rest of the processor's time is free
   EXPECT_FALSE(cluster(twoNodes("0.0199")).network[0].fullDuplex);
 }
 
