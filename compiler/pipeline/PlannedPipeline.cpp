@@ -83,7 +83,7 @@ private:
     // Nobody asked for micro-batches: what the model computes stays as it is.
     space.keepsStatistics = !options.microBatches && !options.searchesMicroBatches;
     if (!options.schedule.empty() && options.schedule != "auto" && options.schedule != "accumulation")
-      space.schedule = options.schedule == "zb" ? "zb-h1" : options.schedule;
+      std::tie(space.schedule, space.chunks) = scheduleAndChunks(options.schedule);
     // Only what is computed again is asked for: the rest is as it is without a search.
     if (!options.searchesPipeline()) {
       space.microBatches = options.microBatches.value_or(asked.pipeline);
@@ -193,7 +193,7 @@ private:
       }
     found.microBatches = setting.microBatches;
     found.searchesMicroBatches = found.searchesRecompute = false;
-    found.schedule = setting.stages == 1 ? "" : setting.schedule;
+    found.schedule = setting.stages == 1 ? "" : setting.scheduleName();
     if (found.recompute.size() < 2)
       found.recompute = decision->recompute;
     return found;
@@ -254,7 +254,7 @@ private:
     outcome.gap = outcome.stepSeconds > 0 ? 1 - outcome.lowerBoundSeconds / outcome.stepSeconds : 0;
     outcome.bytes = *llvm::max_element(decision->bytes);
     outcome.microBatches = decision->setting.microBatches;
-    outcome.schedule = decision->setting.schedule;
+    outcome.schedule = decision->setting.scheduleName();
   }
 
   LogicalResult reportOverMemory(nn::StepOp step) const {

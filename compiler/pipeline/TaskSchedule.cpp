@@ -66,6 +66,14 @@ static llvm::Expected<Named> parseName(llvm::StringRef text) {
   return named;
 }
 
+std::pair<std::string, int64_t> pipeline::scheduleAndChunks(llvm::StringRef text) {
+  auto named = parseName(text);
+  if (named)
+    return {named->chunks > 1 || named->name == "zb-h1" ? named->name : text.str(), named->chunks};
+  llvm::consumeError(named.takeError());
+  return {text.str(), 1};
+}
+
 llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &options) {
   int64_t stages = options.parallel.pipeline;
   TaskSchedule result;
@@ -96,6 +104,8 @@ llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &op
                  static_cast<long long>(result.microBatches), static_cast<long long>(stages), refused.what());
   }
   result.name = named->verticalSync ? name + ":vertical-sync" : name;
+  if (named->chunks > 1)
+    result.name += ":chunks=" + std::to_string(named->chunks);
   result.verticalSync = named->verticalSync;
   if (isMessageDriven) {
     result.mostInFlight = named->mostInFlight > 0 ? named->mostInFlight : static_cast<int>(stages);

@@ -3,7 +3,10 @@
 #define PDC_COMPILER_PIPELINE_TASKSCHEDULE_H
 
 #include "compiler/pipeline/Options.h"
+#include "llvm/ADT/StringRef.h"
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace mlir {
 class Pass;
@@ -16,7 +19,7 @@ class MessageCosts;
 namespace pdc::pipeline {
 
 struct TaskSchedule {
-  std::string name;         // of compiler/schedule
+  std::string name;         // as --schedule has it
   int64_t microBatches = 1; // of a step
   std::string tasks;        // as schedule::toString writes them
   bool verticalSync = false; // pipedream: a mini-batch meets one version of the parameters on all stages
@@ -28,6 +31,9 @@ struct TaskSchedule {
 /// one stage. What is not said: 1f1b, as many micro-batches as stages. Errors: a schedule that is none, that executables
 /// cannot run yet, or that does not exist for these numbers.
 llvm::Expected<TaskSchedule> makeTaskSchedule(const CompileOptions &options);
+
+/// "zb-h1" and 1 for "zb", "interleaved" and 3 for "interleaved:chunks=3". Of what makeTaskSchedule refuses, the text as it is.
+std::pair<std::string, int64_t> scheduleAndChunks(llvm::StringRef text);
 
 /// The pass that runs steps in a schedule; messages cost so much.
 std::unique_ptr<mlir::Pass> createPipelinePass(const TaskSchedule &schedule,

@@ -4,11 +4,32 @@
 import json
 import os
 
-from support import PDC, EndToEndTest, losses, main, model, npy, read, read_npy, read_safetensors, run, text_file
+from support import PDC, EndToEndTest, losses, main, model, npy, read, read_npy, read_safetensors, run, text_file, write
 
 BATCH = 7  # uneven micro-batches
 ADAM = "--optimizer=adam"
 TWO_STAGES = ("--parallel=pipeline=2", "--micro-batches=3", "--schedule=1f1b", ADAM)
+
+STACK = b"""
+nn.block @layer(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %w = nn.param "w" init(kaiming) : tensor<64x64xf32>
+  %y = nn.linear %x, %w : (tensor<?x64xf32>, tensor<64x64xf32>) -> tensor<?x64xf32>
+  %z = nn.tanh %y : tensor<?x64xf32>
+  nn.return %z : tensor<?x64xf32>
+}
+nn.model @stack(%x: tensor<?x64xf32>) -> (loss: tensor<f32>) {
+  %y = nn.repeat 16 @layer "h" (%x) : (tensor<?x64xf32>) -> tensor<?x64xf32>
+  %loss = nn.reduce_mean %y {axes = array<i64: 0, 1>} : (tensor<?x64xf32>) -> tensor<f32>
+  nn.return %loss : tensor<f32>
+}
+"""
+CLOSE = b"""
+name: close
+devices: {slow: {memory: 16 GB, peak: {f32: 1e10}, memory_bandwidth: 2 TB/s, launch: 100 ns}}
+nodes:
+  - {count: 1, device: slow, devices: 2, host: {memory: 64 GB, cores: 2, link: {latency: 1 us, bandwidth: 12 GB/s}},
+     links: [{name: bus, members: 2, latency: 100 ns, bandwidth: 900 GB/s}]}
+"""
 
 
 def largest_difference(a, b):
@@ -43,6 +64,23 @@ class Pipeline(EndToEndTest):
     def test_stages_of_two_ranks_lose_as_one_rank_does(self):
         self.assert_like_one_rank(
             self.executable("bytes", 4, BATCH, "--parallel=pipeline=2,data=2", "--micro-batches=2", "--schedule=zb", ADAM), 4)
+
+    def test_an_interleaved_pipeline_is_searched_run_and_kept(self):
+        # Links that take nothing beside the work: the least bubble is best.
+        write(self.path("close.yaml"), CLOSE)
+        write(self.path("stack.mlir"), STACK)
+        made = run([PDC, "stack.mlir", "-o", self.path("found"), "--batch=64", "--cluster=close.yaml", ADAM, "--micro-batches=2",
+                    "--parallel=pipeline=2,data=1", "--schedule=auto", "--plan-out=plan.mlir", "--report=found.json"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        again = run([PDC, "stack.mlir", "-o", self.path("kept"), "--batch=64", "--cluster=close.yaml", ADAM, "--plan-in=plan.mlir",
+                     "--report=kept.json"], self.folder)
+        self.assertEqual(again.code, 0, str(again))
+        found, kept = (json.loads(read(self.path(f"{name}.json"))) for name in ("found", "kept"))
+        self.assertRegex(found["parallel"]["schedule"], "^interleaved:chunks=[248]$")
+        for key in ("ranks", "stages", "layouts", "predicted", "parallel"):
+            self.assertEqual(found[key], kept[key], key)
+        for executable in ("found", "kept"):
+            self.succeed(self.path(executable), 2, "verify", "--steps=2")
 
     def test_accumulated_gradients_are_those_of_the_batch(self):
         self.assert_like_one_rank(self.executable("bytes", 1, BATCH, "--micro-batches=4", ADAM), 1)

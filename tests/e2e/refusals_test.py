@@ -35,7 +35,8 @@ class CompilerRefuses(EndToEndTest):
                               ([two, "--schedule=bidirectional", "--micro-batches=3"], "half for each direction; not 2 and 3"),
                               ([two, "--schedule=pipedream:flush"], "expected vertical-sync after the colon"),
                               ([two, "--schedule=pipedream", "--clip-norm=1"], ["--clip-norm", "norm of the gradients of all stages"]),
-                              (["--parallel=auto", "--schedule=interleaved"], "is not searched for"),
+                              (["--parallel=auto", "--schedule=zb-h2"], "is not searched for"),
+                              (["--parallel=auto", "--schedule=interleaved:chunks=0"], "is not searched for"),
                               (["--parallel=pipeline=3,data=auto"], ["pipeline=3", "--ranks=2"]),
                               (["--parallel=pipeline=3"], ["pipeline=3", "--ranks=2"])):
             with self.subTest(options=options):

@@ -146,7 +146,7 @@ class UnequalStages(EndToEndTest):
         # The last stage adds up losses; its labels are those of the accuracy, which has no gradient.
         lines = read(self.path("plan.mlir")).decode().splitlines()
         edited = [line if "nn.reduce_sum" in line else line.replace("dist.chunk = 1", "dist.chunk = 0") for line in lines]
-        self.assertNotEqual(lines, edited)
+        self.assertEqual(["nn.reduce_sum" in line for line in edited if "dist.chunk = 1" in line], [True])
         write(self.path("edited.mlir"), "\n".join(edited).encode())
         again = run([PDC, model("bytes"), "-o", self.path("exe"), "--batch=8", "--plan-in=edited.mlir"], self.folder)
         self.assertEqual(again.code, 0, str(again))

@@ -9,16 +9,39 @@ using namespace pdc;
 using namespace pdc::plan;
 using cost::Collective;
 
-int64_t StageSetting::inFlight(int64_t stage) const {
+/// What the schedule's order holds at once, from the forward of a micro-batch until no part of its backward is left.
+static std::vector<int64_t> heldAtOnce(const schedule::Schedule &schedule) {
+  std::vector<int64_t> held(schedule.rankOf.size(), 0), most(schedule.rankOf.size(), 0);
+  for (const auto &tasks : schedule.ranks)
+    for (const schedule::Task &task : tasks) {
+      if (task.kind == schedule::TaskKind::Forward)
+        most[task.chunk] = std::max(most[task.chunk], ++held[task.chunk]);
+      else if (task.kind != schedule::TaskKind::BackwardInput)
+        --held[task.chunk];
+    }
+  return most;
+}
+
+std::vector<int64_t> StageSetting::inFlight() const {
   if (stages == 1)
-    return 1;
-  if (schedule == "gpipe")
-    return microBatches;
-  return std::min(microBatches, schedule == "zb-h1" ? stages : stages - stage); // ZB-H1 keeps what W needs for longer
+    return {1};
+  if (chunks > 1)
+    return heldAtOnce(schedule::interleaved(static_cast<int>(stages), static_cast<int>(microBatches), static_cast<int>(chunks)));
+  std::vector<int64_t> each;
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    int64_t most = schedule == "gpipe" ? microBatches : schedule == "zb-h1" ? stages : stages - stage;
+    each.push_back(std::min(microBatches, most)); // ZB-H1 keeps what W needs for longer
+  }
+  return each;
+}
+
+std::string StageSetting::scheduleName() const {
+  return chunks > 1 ? schedule + ":chunks=" + std::to_string(chunks) : schedule;
 }
 
 StageCosts::StageCosts(const CutGraph &graph, LayoutTables &tables, StageLinks &links, const StageSetting &given)
-    : graph(graph), layoutTables(tables), links(links), setting(given), batch(tables.getBatch()), meshes(given.meshes) {
+    : graph(graph), layoutTables(tables), links(links), setting(given), batch(tables.getBatch()), inFlight(given.inFlight()),
+      meshes(given.meshes) {
   if (setting.isAlike()) {
     meshes = {{setting.data, setting.tensor}};
     setting.ranks = setting.stages * setting.ranksOfStage();
@@ -36,7 +59,7 @@ StageCosts::StageCosts(const CutGraph &graph, LayoutTables &tables, StageLinks &
 void StageCosts::addKinds(const StageSplit &mesh) {
   size_t index = positions.size();
   firstKind.push_back(kinds.size());
-  positions.push_back(setting.isAlike() ? &links.alike(setting.stages, mesh) : &links.anywhere(setting.ranks, mesh));
+  positions.push_back(setting.isAlike() ? &links.alike(setting.stages, mesh, setting.chunks) : &links.anywhere(setting.ranks, mesh));
   int64_t samples = setting.samples(batch, mesh.data);
   for (const StagePosition &position : positions.back()->kinds) {
     std::optional<LayoutTables::Known> layouts;
@@ -212,7 +235,7 @@ int64_t StageCosts::mostAgain(uint32_t from, uint32_t to, const Table &table) co
 /// in flight, and one of which is computed again at a time: about as many as need least on a first stage, whose micro-batches
 /// in flight are most.
 void StageCosts::chooseSegments(int64_t most, Sums &sums) const {
-  auto borders = static_cast<double>(setting.inFlight(0) * sums.kept);
+  auto borders = static_cast<double>(inFlight.front() * sums.kept);
   auto best = static_cast<int64_t>(std::sqrt(borders / static_cast<double>(std::max<int64_t>(most, 1))));
   int64_t length = std::clamp<int64_t>(best, 1, sums.units);
   sums.bytes += std::min(sums.forwardBytes, length * most);
@@ -259,21 +282,31 @@ double StageCosts::passOf(const Sums &sums) const {
   return isZeroBubble() ? std::max(sums.forward, all - 2 * sums.weightGradients) : all;
 }
 
+/// Where stages have v chunks each, the pipeline is filled in the time of p - 1 chunks: a chunk has c = t / v and, as if its
+/// stage's others were like it, w = v (m t + o) - t. So chunks that are alike take (v m + p - 1) t, as the schedule does, and
+/// others no longer than is said here. Of memory a chunk has v times its own for the same reason.
 StageCost StageCosts::costOf(uint32_t from, uint32_t to, size_t table) const {
   Stage stage = stageOf(from, to, table);
   const Sums &sums = stage.sums;
   double received = stage.activations + stage.gradients;
   double pass = passOf(sums) + received;
-  return {pass, static_cast<double>(setting.microBatches) * (sums.microBatch() + received) - pass + sums.once, sums.bytes,
-          sums.kept};
+  auto chunks = static_cast<double>(setting.chunks);
+  double work = static_cast<double>(setting.microBatches) * (sums.microBatch() + received) + sums.once;
+  return {pass / chunks, chunks * work - pass, setting.chunks * sums.bytes, setting.chunks * sums.kept};
+}
+
+std::vector<int64_t> StageCosts::bytesOf(const std::vector<PlannedStage> &parts) const {
+  std::vector<int64_t> bytes(setting.stages, 0);
+  for (auto [part, planned] : llvm::enumerate(parts))
+    bytes[part % setting.stages] += stageBytes(planned.cost, inFlight[part]) / setting.chunks;
+  return bytes;
 }
 
 StageProblem StageCosts::problem(std::optional<int64_t> memoryLimitBytes) {
   sumCuts();
   StageProblem problem;
-  problem.ranks = setting.ranks;
-  for (int64_t stage = 0; stage < setting.stages; ++stage)
-    problem.inFlight.push_back(setting.inFlight(stage));
+  problem.ranks = setting.ranks * setting.chunks; // as if each chunk had ranks of its own
+  problem.inFlight = inFlight;
   problem.memoryLimitBytes = memoryLimitBytes;
   problem.larger = graph.getLarger();
   for (const StageSplit &mesh : meshes)
@@ -303,7 +336,8 @@ void StageCosts::findLeast() {
     for (const Table &table : tables) {
       const Sums &sums = table.units[unit];
       double share = shareOf(kinds[table.kind]), work = share * (microBatches * sums.microBatch() + sums.once);
-      pass = std::min(pass, work + (1 - share) * (sums.microBatch() - (isZeroBubble() ? 2 * sums.weightGradients : 0)));
+      double passed = sums.microBatch() - (isZeroBubble() ? 2 * sums.weightGradients : 0);
+      pass = std::min(pass, work + (1 - share) * passed / static_cast<double>(setting.chunks));
       forward = std::min(forward, work + (1 - share) * sums.forward);
       // Segments may be longer than a unit, and so keep less than its border.
       bytes = std::min(bytes, sums.bytes + (table.recompute == Recompute::Full ? 0 : sums.kept));
@@ -325,10 +359,12 @@ void StageCosts::findLeast() {
   }
 }
 
-/// What changes of layout can take where the layouts of two stages meet, beyond the messages that a pipeline sends there in
-/// any case: whatever layout a message arrives in, a rank receives its part over a link between stages.
-static double mostAtCut(const LayoutTable &layout, const StepUnits &units, const StageLinks &links,
-                        const StageLinks::Positions &positions) {
+/// What a cut between parts of a pipeline takes at least, less what it saves at most: the messages that are sent there, and the
+/// changes of layout that one layout of all parts would need in their place. Whatever layout a message arrives in, a rank
+/// receives its part over a link between stages. A message that several cuts can divide is sent once for all of them, and
+/// counts only where it saves more than it takes.
+static double leastAtCut(const LayoutTable &layout, const StepUnits &units, const StageLinks &links,
+                         const StageLinks::Positions &positions) {
   auto leastSeconds = [&](int64_t bytes, bool isForward) {
     double least = std::numeric_limits<double>::infinity();
     for (const StagePosition &position : positions.kinds)
@@ -336,25 +372,26 @@ static double mostAtCut(const LayoutTable &layout, const StepUnits &units, const
         least = std::min(least, links.messageSeconds(bytes, link));
     return least;
   };
-  std::vector<double> most;
-  for (auto [message, arrivals] : llvm::zip(units.getMessages(), layout.arrivals)) {
-    double &own = most.emplace_back(0);
-    for (const LayoutTable::Arrival &arrival : arrivals)
-      if (arrival.mostSeconds > own)
-        own = std::max(own, arrival.mostSeconds - leastSeconds(arrival.bytes, message.isForward));
-  }
-  double atCut = 0;
   const place::Downsets &cuts = units.getCuts();
-  for (int cut = 0; cut < cuts.size(); ++cut) {
-    double seconds = 0;
-    for (auto [message, own] : llvm::zip(units.getMessages(), most))
-      if (own > 0 && llvm::any_of(message.to, [&](int to) {
-            return cuts.contains(cut, to) != cuts.contains(cut, message.from);
-          }))
-        seconds += own;
-    atCut = std::max(atCut, seconds);
+  auto divides = [&](int cut, const UnitMessage &message) {
+    return llvm::any_of(message.to, [&](int to) { return cuts.contains(cut, to) != cuts.contains(cut, message.from); });
+  };
+  std::vector<double> least(cuts.size(), 0); // of each cut
+  for (auto [message, arrivals] : llvm::zip(units.getMessages(), layout.arrivals)) {
+    std::vector<int> divided;
+    for (int cut = 0; cut < cuts.size(); ++cut)
+      if (divides(cut, message))
+        divided.push_back(cut);
+    double own = std::numeric_limits<double>::infinity();
+    for (const LayoutTable::Arrival &arrival : arrivals)
+      own = std::min(own, leastSeconds(arrival.bytes, message.isForward) - arrival.mostSeconds);
+    if (arrivals.empty() || (own > 0 && divided.size() > 1))
+      continue;
+    for (int cut : divided)
+      least[cut] += own;
   }
-  return atCut;
+  // The first cut has nothing before it, and the last one nothing behind.
+  return least.size() > 2 ? *std::min_element(least.begin() + 1, least.end() - 1) : 0;
 }
 
 /// The least that is done once a step on all stages together: updates, and the reduction of gradients.
@@ -371,16 +408,96 @@ static double leastOnce(const LayoutTable &layout, StageLinks &links, const Stag
   return zero ? (*zero == 0 ? whole : split) : std::min(whole, split);
 }
 
-/// k X + e Y for the seconds X of a micro-batch and Y of what is done once, of which the tables know a bound of w X + Y
-/// (docs/planning.md).
+/// However units that follow each other are divided into so many parts, the largest part has no less. Of a graph whose parts
+/// need not follow an order, the largest unit.
+static double leastLargest(const std::vector<double> &seconds, int64_t parts, bool isChain) {
+  double above = *std::max_element(seconds.begin(), seconds.end()); // may be the answer
+  double below = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  if (!isChain)
+    return above;
+  auto needed = [&](double most) {
+    int64_t count = 1;
+    double part = 0;
+    for (double unit : seconds) {
+      if (part + unit > most) {
+        ++count;
+        part = 0;
+      }
+      part += unit;
+    }
+    return count;
+  };
+  if (needed(above) <= parts)
+    return above;
+  for (int round = 0; round < 40 && below > above * (1 + 1e-6); ++round) { // `above` is too little
+    double middle = (above + below) / 2;
+    (needed(middle) <= parts ? below : above) = middle;
+  }
+  return above;
+}
+
+namespace {
+/// A bound of all layouts and cuts on one kind of place.
+class LayoutBound {
+public:
+  LayoutBound(LayoutTables &tables, StageLinks &links, const StageSetting &setting, const StagePosition &position,
+              LayoutTables::Known known)
+      : units(tables.getUnits()), links(links), setting(setting), position(position), layout(*known.table), known(known),
+        stages(static_cast<double>(setting.stages)),
+        atCut(setting.stages > 1 ? leastAtCut(layout, tables.getUnits(), links,
+                                              links.alike(setting.stages, {setting.data, setting.tensor}))
+                                 : 0) {
+    if (known.share < 1) // messages of fewer samples take less
+      atCut = std::min(atCut, 0.0);
+  }
+
+  /// k X + e Y for the seconds X of a micro-batch and Y of what is done once, of which the tables know a bound of w X + Y
+  /// (docs/planning.md).
+  double seconds(const StageSchedule &schedule, std::optional<int64_t> zero) const {
+    auto microBatches = static_cast<double>(setting.microBatches), chunks = static_cast<double>(schedule.chunks);
+    bool fillsGaps = setting.stages > 1 && schedule.name == "zb-h1";
+    double often = fillsGaps ? microBatches : microBatches + (stages - 1) / chunks;
+    double share = often / LayoutTable::kWeight;
+    double cuts = (stages * chunks - 1) * atCut;
+    double least = known.share * layout.boundSeconds + (1 - known.share) * layout.leastOnce; // of w X + Y
+    double all = share * (least + LayoutTable::kWeight * cuts) +
+                 leastOnce(layout, links, position, share, setting.data, zero);
+    if (fillsGaps)
+      all += (stages - 1) * known.share * std::accumulate(layout.leastForward.begin(), layout.leastForward.end(), 0.0);
+    return std::max(all / stages, known.share * largestPart(schedule, fillsGaps));
+  }
+
+private:
+  /// Some part is the largest, and a micro-batch passes the others meanwhile.
+  double largestPart(const StageSchedule &schedule, bool fillsGaps) const {
+    auto microBatches = static_cast<double>(setting.microBatches), chunks = static_cast<double>(schedule.chunks);
+    const std::vector<double> &passes = fillsGaps ? layout.leastForward : layout.leastMicroBatch;
+    double pass = std::accumulate(passes.begin(), passes.end(), 0.0), largest = 0;
+    if (!fillsGaps) {
+      bool isChain = units.getCuts().size() == units.size() + 1;
+      largest = leastLargest(layout.leastMicroBatch, setting.stages * schedule.chunks, isChain);
+      return pass / chunks + (chunks * microBatches - 1) * largest;
+    }
+    for (auto [unit, all] : llvm::enumerate(layout.leastMicroBatch))
+      largest = std::max(largest, microBatches * all - passes[unit]);
+    return pass + largest;
+  }
+
+  const StepUnits &units;
+  StageLinks &links;
+  const StageSetting &setting;
+  const StagePosition &position;
+  const LayoutTable &layout;
+  const LayoutTables::Known known;
+  const double stages;
+  double atCut;
+};
+} // namespace
+
 double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const StageSetting &setting,
-                               std::optional<int64_t> zero, std::optional<std::string> schedule, bool isExact) {
+                               std::optional<int64_t> zero, const std::vector<StageSchedule> &schedules, bool isExact) {
   double best = std::numeric_limits<double>::infinity();
-  auto stages = static_cast<double>(setting.stages), microBatches = static_cast<double>(setting.microBatches);
-  bool fillsGaps = setting.stages > 1 && schedule.value_or("zb-h1") == "zb-h1";
-  double often = fillsGaps ? microBatches : stages - 1 + microBatches;
-  const StageLinks::Positions &positions = links.alike(setting.stages, {setting.data, setting.tensor});
-  for (const StagePosition &position : positions.kinds) {
+  for (const StagePosition &position : links.alike(setting.stages, {setting.data, setting.tensor}).kinds) {
     int64_t samples = setting.samples(tables.getBatch(), setting.data);
     LayoutTables::Known known{nullptr, 1};
     if (isExact)
@@ -389,23 +506,11 @@ double plan::boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const St
       known = *found;
     else
       return 0;
-    const LayoutTable *layout = known.table;
-    if (!layout)
+    if (!known.table)
       return std::numeric_limits<double>::infinity();
-    double least = known.share * layout->boundSeconds + (1 - known.share) * layout->leastOnce; // of w X + Y
-    double share = often / LayoutTable::kWeight;
-    double cuts = stages > 1 ? (stages - 1) * mostAtCut(*layout, tables.getUnits(), links, positions) : 0;
-    double seconds = share * (least - LayoutTable::kWeight * cuts) +
-                     leastOnce(*layout, links, position, share, setting.data, zero);
-    const std::vector<double> &passes = fillsGaps ? layout->leastForward : layout->leastMicroBatch;
-    double pass = std::accumulate(passes.begin(), passes.end(), 0.0);
-    if (fillsGaps)
-      seconds += (stages - 1) * known.share * pass;
-    // Some stage has the largest unit, and a micro-batch passes the others meanwhile.
-    double largest = 0;
-    for (auto [unit, all] : llvm::enumerate(layout->leastMicroBatch))
-      largest = std::max(largest, microBatches * all - passes[unit]);
-    best = std::min(best, std::max(seconds / stages, known.share * (pass + largest)));
+    LayoutBound bound(tables, links, setting, position, known);
+    for (const StageSchedule &schedule : schedules)
+      best = std::min(best, bound.seconds(schedule, zero));
   }
   return best;
 }
@@ -429,25 +534,28 @@ void StageCosts::addSenders(const std::vector<PlannedStage> &planned, std::vecto
 double StageCosts::simulate(const std::vector<PlannedStage> &planned) const {
   if (planned.size() == 1)
     return stepSeconds(planned);
-  std::vector<Stage> stages;
+  std::vector<Stage> parts;
   for (const PlannedStage &one : planned)
-    stages.push_back(stageOf(one.from, one.to, tableOf(one.option, one.firstRank)));
-  addSenders(planned, stages);
+    parts.push_back(stageOf(one.from, one.to, tableOf(one.option, one.firstRank)));
+  addSenders(planned, parts);
   std::vector<simulate::ChunkTimes> times;
-  for (size_t s = 0; s < stages.size(); ++s)
-    times.push_back({stages[s].sums.forward, stages[s].sums.inputGradients, stages[s].sums.weightGradients, 0,
+  std::vector<double> once(setting.stages, 0), ends(setting.stages, 0);
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const Sums &sums = parts[part].sums;
+    times.push_back({sums.forward, sums.inputGradients, sums.weightGradients, 0,
                      // Messages are known of who receives them.
-                     s + 1 < stages.size() ? stages[s + 1].activations : 0,
-                     s > 0 ? stages[s - 1].gradients : 0});
-  schedule::Schedule tasks = schedule::makeSchedule(
-      setting.schedule, {static_cast<int>(setting.stages), static_cast<int>(setting.microBatches), 1});
+                     part + 1 < parts.size() ? parts[part + 1].activations : 0, part > 0 ? parts[part - 1].gradients : 0});
+    once[part % setting.stages] += sums.once;
+  }
+  schedule::Schedule tasks =
+      schedule::makeSchedule(setting.schedule, {static_cast<int>(setting.stages), static_cast<int>(setting.microBatches),
+                                                static_cast<int>(setting.chunks)});
   simulate::Simulation simulation = simulate::simulate(simulate::makePrograms(tasks, times));
-  std::vector<double> ends(stages.size(), 0);
   for (const simulate::Event &event : simulation.events)
     if (event.operation.kind == simulate::Operation::Kind::Compute)
       ends[event.rank] = std::max(ends[event.rank], event.end);
   double seconds = simulation.seconds;
-  for (size_t s = 0; s < stages.size(); ++s) // what is done once follows a stage's last task
-    seconds = std::max(seconds, ends[s] + stages[s].sums.once);
+  for (auto [end, after] : llvm::zip(ends, once)) // what is done once follows a stage's last task
+    seconds = std::max(seconds, end + after);
   return seconds;
 }

@@ -21,11 +21,12 @@ struct StageSetting {
   int64_t stages = 1;
   int64_t data = 1, tensor = 1; // the mesh of each stage, where all are alike
   int64_t zero = 0, microBatches = 1;
-  std::string schedule = "none"; // none, accumulation, 1f1b, gpipe, zb-h1
+  std::string schedule = "none"; // none, accumulation, 1f1b, gpipe, zb-h1, interleaved
   std::vector<Recompute> recompute = {Recompute::None}; // that each stage may choose from
   /// Where stages need not be alike: the meshes that each may choose from, and the ranks of all stages together.
   std::vector<StageSplit> meshes = {};
   int64_t ranks = 0;
+  int64_t chunks = 1; // of each stage; of an interleaved schedule more
 
   bool isAlike() const { return meshes.empty(); }
   int64_t ranksOfStage() const { return data * tensor; }
@@ -34,15 +35,25 @@ struct StageSetting {
     int64_t parts = microBatches * replicas;
     return (batch + parts - 1) / parts;
   }
-  /// Of how many micro-batches a stage holds the activations.
-  int64_t inFlight(int64_t stage) const;
+  /// Parts of the model: stages, or their chunks.
+  int64_t parts() const { return stages * chunks; }
+  /// Of how many micro-batches each part holds the activations, at most.
+  std::vector<int64_t> inFlight() const;
+  /// As --schedule names it: "interleaved:chunks=4".
+  std::string scheduleName() const;
+};
+
+/// A schedule, and how many chunks each stage has in it.
+struct StageSchedule {
+  std::string name;
+  int64_t chunks = 1;
 };
 
 /// No plan with these numbers of stages, ranks and micro-batches takes less, in whatever layouts, under any of the ZeRO
-/// stages and schedules that `zero` and `schedule` leave open; all stages have the same mesh. Infinite where the step cannot
+/// stages that `zero` leaves open and of `schedules`, of which interleaved ones name their chunks; all stages have the same mesh. Infinite where the step cannot
 /// be split so. Unless `isExact`, tables that are there already are asked, of more samples if need be.
 double boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const StageSetting &setting,
-                         std::optional<int64_t> zero, std::optional<std::string> schedule, bool isExact = true);
+                         std::optional<int64_t> zero, const std::vector<StageSchedule> &schedules, bool isExact = true);
 
 /// The costs of stages under one setting.
 class StageCosts {
@@ -55,14 +66,16 @@ public:
   double boundSeconds() const { return leastSeconds; }
   /// Some stage needs at least so many bytes.
   int64_t boundBytes() const { return leastBytes / setting.stages; }
-  /// Refers to these costs.
+  /// Its stages are the setting's parts. Refers to these costs.
   StageProblem problem(std::optional<int64_t> memoryLimitBytes);
   const StageSplit &meshOf(const PlannedStage &stage) const { return meshes[stage.option / setting.recompute.size()]; }
   Recompute recomputeOf(const PlannedStage &stage) const {
     return setting.recompute[stage.option % setting.recompute.size()];
   }
-  /// The stages of a plan in simulated time.
-  double simulate(const std::vector<PlannedStage> &stages) const;
+  /// The parts of a plan in simulated time.
+  double simulate(const std::vector<PlannedStage> &parts) const;
+  /// Of a rank of each stage.
+  std::vector<int64_t> bytesOf(const std::vector<PlannedStage> &parts) const;
 
   /// Meshes that the step cannot be split by. While there are any, nothing else may be asked.
   const std::vector<StageSplit> &getImpossible() const { return impossible; }
@@ -130,6 +143,7 @@ private:
   StageLinks &links;
   StageSetting setting;
   int64_t batch;
+  std::vector<int64_t> inFlight; // of each part
   std::vector<StageSplit> meshes, impossible;
   std::vector<Kind> kinds;
   std::vector<const StageLinks::Positions *> positions; // per mesh

@@ -33,8 +33,8 @@ void StageLinks::add(Positions &positions, StagePosition position) {
     positions.kinds.push_back(std::move(position));
 }
 
-const StageLinks::Positions &StageLinks::alike(int64_t stages, const StageSplit &mesh) {
-  auto [entry, isNew] = knownAlike.try_emplace({stages, mesh});
+const StageLinks::Positions &StageLinks::alike(int64_t stages, const StageSplit &mesh, int64_t chunks) {
+  auto [entry, isNew] = knownAlike.try_emplace({stages, mesh, chunks});
   Positions &found = entry->second;
   if (!isNew)
     return found;
@@ -42,13 +42,13 @@ const StageLinks::Positions &StageLinks::alike(int64_t stages, const StageSplit 
   cost::GroupShape replicas;
   if (mesh.data > 1)
     replicas = cost::shapeOfAxes(cluster, {stages, mesh.data, mesh.tensor}, {1});
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    int64_t first = stage * ranks;
-    StagePosition position{slowestOf(first, ranks), {}, {}, replicas};
-    if (stage > 0)
-      position.before = link(first - ranks, first);
-    if (stage + 1 < stages)
-      position.after = link(first, first + ranks);
+  auto firstOf = [&](int64_t place) { return place % stages * ranks; };
+  for (int64_t place = 0; place < stages * chunks; ++place) {
+    StagePosition position{slowestOf(firstOf(place), ranks), {}, {}, replicas};
+    if (place > 0)
+      position.before = link(firstOf(place - 1), firstOf(place));
+    if (place + 1 < stages * chunks)
+      position.after = link(firstOf(place), firstOf(place + 1));
     add(found, std::move(position));
   }
   return found;

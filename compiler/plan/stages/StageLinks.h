@@ -40,8 +40,9 @@ public:
 
     size_t of(int64_t firstRank) const { return ofPlace[std::min<size_t>(firstRank / step, ofPlace.size() - 1)]; }
   };
-  /// Of stages that all have the same mesh.
-  const Positions &alike(int64_t stages, const StageSplit &mesh);
+  /// Of stages that all have the same mesh. With several chunks on each (interleaved schedules) the chain goes around them so
+  /// often, and each chunk has a place: that of chunk k is on stage k mod `stages`.
+  const Positions &alike(int64_t stages, const StageSplit &mesh, int64_t chunks = 1);
   /// Of a stage anywhere among so many ranks, whose neighbours may have other meshes: the links join its outermost ranks
   /// with theirs.
   const Positions &anywhere(int64_t ranks, const StageSplit &mesh);
@@ -59,7 +60,8 @@ private:
 
   const machine::Cluster &cluster;
   const cost::CostModel &costs;
-  std::map<std::pair<int64_t, StageSplit>, Positions> knownAlike, knownAnywhere;
+  std::map<std::tuple<int64_t, StageSplit, int64_t>, Positions> knownAlike;
+  std::map<std::pair<int64_t, StageSplit>, Positions> knownAnywhere;
   std::map<std::tuple<const StagePosition *, int, int64_t>, double> times;
 };
 

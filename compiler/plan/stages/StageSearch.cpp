@@ -16,6 +16,8 @@ static constexpr size_t kMostSimulated = 4;
 static constexpr int64_t kLeastTensor = 8;
 /// Jobs and pipelines whose stages need not be alike: beyond, there are too many ways to share out the ranks.
 static constexpr int64_t kMostUnlikeRanks = 16, kMostUnlikeStages = 4;
+/// Of a stage, in interleaved schedules that nobody asked for.
+static constexpr int64_t kMostChunks = 8;
 /// Units that a step should have for each stage of the longest pipeline.
 static constexpr int64_t kUnitsOfStage = 2;
 
@@ -23,7 +25,7 @@ std::string plan::describe(const StageSetting &setting) {
   std::string text = "pipeline=" + std::to_string(setting.stages) + " data=" + std::to_string(setting.data) +
                      " tensor=" + std::to_string(setting.tensor) + " zero=" + std::to_string(setting.zero) + ", " +
                      std::to_string(setting.microBatches) + " micro-batch" + (setting.microBatches > 1 ? "es" : "");
-  return setting.stages > 1 ? text + ", " + setting.schedule : text;
+  return setting.stages > 1 ? text + ", " + setting.scheduleName() : text;
 }
 
 /// "3:1"; one number where all are equal.
@@ -88,10 +90,12 @@ public:
 private:
   void solveGroups();
   double boundOf(const StageSetting &group, bool isExact) {
-    return boundOfAllLayouts(tables, links, group, request.space.zero, request.space.schedule, isExact);
+    return boundOfAllLayouts(tables, links, group, request.space.zero, schedulesOf(group), isExact);
   }
   std::vector<StageSetting> groups() const;
   std::vector<StageSetting> settingsOf(const StageSetting &group) const;
+  std::vector<StageSchedule> schedulesOf(const StageSetting &group) const;
+  std::vector<std::vector<Recompute>> recomputesOf(const StageSchedule &schedule) const;
   std::vector<int64_t> microBatchCounts(int64_t data) const;
   void solve(StageSetting setting);
   std::vector<StageSplit> unlikeMeshes(int64_t stages, int64_t microBatches);
@@ -167,26 +171,53 @@ std::vector<StageSetting> StageSearch::groups() const {
   return all;
 }
 
-std::vector<StageSetting> StageSearch::settingsOf(const StageSetting &group) const {
-  const StageSpace &space = request.space;
-  std::vector<std::string> schedules = {"1f1b", "zb-h1"};
-  if (space.schedule)
-    schedules = {*space.schedule};
+/// Of interleaved schedules those with few chunks: each more brings messages, and less of a bubble that is small by then. They
+/// take micro-batches in groups of the number of stages, and all stages are alike.
+std::vector<StageSchedule> StageSearch::schedulesOf(const StageSetting &group) const {
   if (group.stages == 1)
-    schedules = {group.microBatches == 1 ? "none" : "accumulation"};
+    return {{group.microBatches == 1 ? "none" : "accumulation"}};
+  auto canInterleave = [&](int64_t chunks) {
+    return group.isAlike() && group.microBatches % group.stages == 0 && chunks * group.stages <= units.size();
+  };
+  if (const std::optional<std::string> &given = request.space.schedule) {
+    int64_t chunks = request.space.chunks;
+    if (*given != "interleaved")
+      return {{*given}};
+    return chunks == 1 || canInterleave(chunks) ? std::vector<StageSchedule>{{*given, chunks}} : std::vector<StageSchedule>();
+  }
+  std::vector<StageSchedule> schedules = {{"1f1b"}, {"zb-h1"}};
+  for (int64_t chunks = 2; chunks <= kMostChunks; chunks *= 2)
+    if (canInterleave(chunks))
+      schedules.push_back({"interleaved", chunks});
+  return schedules;
+}
+
+/// What each stage may choose from; chunks of one stage do alike. Nothing is computed again where no memory is lacking.
+std::vector<std::vector<Recompute>> StageSearch::recomputesOf(const StageSchedule &schedule) const {
+  if (request.space.recompute || !request.memoryLimitBytes)
+    return {{request.space.recompute.value_or(Recompute::None)}};
+  std::vector<Recompute> all(std::begin(kRecomputes), std::end(kRecomputes));
+  if (schedule.chunks == 1)
+    return {all};
+  std::vector<std::vector<Recompute>> one;
+  for (Recompute recompute : all)
+    one.push_back({recompute});
+  return one;
+}
+
+std::vector<StageSetting> StageSearch::settingsOf(const StageSetting &group) const {
   std::vector<StageSetting> all;
   for (int64_t zero = 0; zero <= (group.data > 1 ? 3 : 0); ++zero)
-    for (const std::string &schedule : schedules) {
-      StageSetting setting = group;
-      setting.zero = zero;
-      setting.schedule = schedule;
-      setting.recompute = {space.recompute.value_or(Recompute::None)};
-      // Nothing is computed again where no memory is lacking.
-      if (!space.recompute && request.memoryLimitBytes)
-        setting.recompute.assign(std::begin(kRecomputes), std::end(kRecomputes));
-      if (allows(space.zero, zero))
-        all.push_back(std::move(setting));
-    }
+    for (const StageSchedule &schedule : schedulesOf(group))
+      for (std::vector<Recompute> &recompute : recomputesOf(schedule)) {
+        StageSetting setting = group;
+        setting.zero = zero;
+        setting.schedule = schedule.name;
+        setting.chunks = schedule.chunks;
+        setting.recompute = std::move(recompute);
+        if (allows(request.space.zero, zero))
+          all.push_back(std::move(setting));
+      }
   return all;
 }
 
@@ -217,14 +248,12 @@ std::vector<StageSetting> StageSearch::unlikeSettings() {
       if (!allows(request.space.pipeline, stages) || haveOneSize)
         continue;
       StageSetting group{stages, llvm::max_element(meshes)->data, 1, 0, microBatches};
-      for (StageSetting &setting : settingsOf(group)) {
+      group.meshes = std::move(meshes);
+      group.ranks = request.ranks;
+      for (StageSetting &setting : settingsOf(group))
         // ZeRO 2 takes no longer than 1, and 3 saves memory alone.
-        if (setting.zero % 2 == 1 && !request.space.zero && !request.memoryLimitBytes)
-          continue;
-        setting.meshes = meshes;
-        setting.ranks = request.ranks;
-        all.push_back(std::move(setting));
-      }
+        if (setting.zero % 2 == 0 || request.space.zero || request.memoryLimitBytes)
+          all.push_back(std::move(setting));
     }
   return all;
 }
@@ -313,9 +342,7 @@ void StageSearch::solveUnlike(StageSetting setting) {
 }
 
 void StageSearch::keepClosest(Candidate candidate) {
-  int64_t most = 0;
-  for (auto [s, stage] : llvm::enumerate(candidate.plan.stages))
-    most = std::max(most, stageBytes(stage.cost, candidate.setting.inFlight(static_cast<int64_t>(s))));
+  int64_t most = *llvm::max_element(candidate.costs->bytesOf(candidate.plan.stages));
   if (closest && most >= closestBytes)
     return;
   closest = std::move(candidate);
@@ -343,14 +370,16 @@ StageDecision StageSearch::decide() {
   decision.leastSeconds = near.empty() ? chosen->plan.seconds : best;
   decision.lowerBoundSeconds = std::min(lowerBound, decision.leastSeconds);
   decision.plansConsidered = tables.plansConsidered;
-  std::vector<int64_t> stageOfUnit(units.size(), 0);
-  for (auto [s, stage] : llvm::enumerate(chosen->plan.stages)) {
-    decision.meshes.push_back(chosen->costs->meshOf(stage));
-    decision.recompute.push_back(chosen->costs->recomputeOf(stage));
-    decision.bytes.push_back(stageBytes(stage.cost, chosen->setting.inFlight(static_cast<int64_t>(s))));
+  std::vector<int64_t> chunkOfUnit(units.size(), 0);
+  decision.bytes = chosen->costs->bytesOf(chosen->plan.stages);
+  for (auto [part, planned] : llvm::enumerate(chosen->plan.stages)) {
+    if (static_cast<int64_t>(part) < chosen->setting.stages) { // all chunks of a stage are alike
+      decision.meshes.push_back(chosen->costs->meshOf(planned));
+      decision.recompute.push_back(chosen->costs->recomputeOf(planned));
+    }
     for (int unit = 0; unit < units.size(); ++unit)
-      if (graph.contains(stage.to, unit) && !graph.contains(stage.from, unit))
-        stageOfUnit[unit] = static_cast<int64_t>(s);
+      if (graph.contains(planned.to, unit) && !graph.contains(planned.from, unit))
+        chunkOfUnit[unit] = static_cast<int64_t>(part);
   }
   if (llvm::all_equal(decision.meshes)) {
     decision.setting.meshes.clear();
@@ -359,7 +388,7 @@ StageDecision StageSearch::decide() {
   }
   const passes::StepClasses &classes = units.getClasses();
   for (mlir::Operation &op : step.getBody().front())
-    decision.chunkOfOp.push_back(classes.isWork(&op) && classes.isForward(&op) ? stageOfUnit[units.unitOf(&op)]
+    decision.chunkOfOp.push_back(classes.isWork(&op) && classes.isForward(&op) ? chunkOfUnit[units.unitOf(&op)]
                                                                               : -1);
   return decision;
 }

@@ -10,6 +10,7 @@ namespace pdc::plan {
 struct StageSpace {
   std::optional<int64_t> data, tensor, pipeline, zero, microBatches;
   std::optional<std::string> schedule;
+  int64_t chunks = 1; // of each stage, where the schedule is given
   std::optional<Recompute> recompute;
   /// One micro-batch where the model has statistics of the batch (batch_norm, the balance of experts): those of parts of it are
   /// others.
@@ -27,7 +28,7 @@ struct StageRequest {
 /// How a step is best run.
 struct StageDecision {
   StageSetting setting;
-  StagePlan plan;
+  StagePlan plan;                    // its stages are the setting's parts
   std::vector<StageSplit> meshes;    // per stage
   std::vector<Recompute> recompute; // per stage
   std::vector<int64_t> bytes;       // of a rank of each stage

@@ -156,6 +156,15 @@ nn.model @towers(%x: tensor<?x64xf32>, %y: tensor<?x64xf32>) -> (loss: tensor<f3
   EXPECT_GT(units->getCuts().size(), units->size() + 1);
 }
 
+/// What is searched: of each stage, or of an interleaved pipeline for all stages alike.
+std::vector<std::vector<Recompute>> recomputesFor(bool isLimited, bool isInterleaved) {
+  if (!isLimited)
+    return {{Recompute::None}};
+  if (isInterleaved)
+    return {{Recompute::None}, {Recompute::Full}, {Recompute::Selective}};
+  return {{std::begin(kRecomputes), std::end(kRecomputes)}};
+}
+
 TEST(StageSearch, NoSettingAndNoCutsAreBetter) {
   Training training("models/gpt_tiny.mlir", 8);
   for (const char *preset : {"pipedream_a", "dgx_h100"})
@@ -170,20 +179,25 @@ TEST(StageSearch, NoSettingAndNoCutsAreBetter) {
       for (auto [stages, data, tensor] : {std::tuple(1, 4, 1), {1, 2, 2}, {1, 1, 4}, {2, 2, 1}, {2, 1, 2}, {4, 1, 1}})
         for (int64_t microBatches : {1, 2, 4, 8})
           for (int64_t zero = 0; zero <= (data > 1 ? 3 : 0); ++zero)
-            for (const char *schedule : {"1f1b", "zb-h1"}) {
-              if (microBatches * data > 8)
+            for (const StageSchedule &schedule : std::vector<StageSchedule>{
+                     {"1f1b"}, {"zb-h1"}, {"interleaved", 2}, {"interleaved", 4}, {"interleaved", 8}}) {
+              bool isInterleaved = schedule.chunks > 1;
+              if (microBatches * data > 8 ||
+                  (isInterleaved && (stages == 1 || microBatches % stages != 0 || stages * schedule.chunks > units->size())))
                 continue;
-              StageSetting setting{stages, data, tensor, zero, microBatches, stages == 1 ? "none" : schedule};
-              if (memory)
-                setting.recompute.assign(std::begin(kRecomputes), std::end(kRecomputes));
-              StageCosts costs(graph, tables, links, setting);
-              StagePlan plan = planStagesByBruteForce(costs.problem(memory));
-              if (plan.status != StageStatus::found)
-                continue;
-              best = std::min(best, plan.seconds);
-              EXPECT_LE(costs.boundSeconds(), plan.seconds * (1 + 1e-9)) << describe(setting);
-              EXPECT_LE(boundOfAllLayouts(tables, links, setting, zero, setting.schedule), plan.seconds * (1 + 1e-9))
-                  << describe(setting);
+              StageSetting setting{stages, data, tensor, zero, microBatches, stages == 1 ? "none" : schedule.name};
+              setting.chunks = schedule.chunks;
+              for (const std::vector<Recompute> &recompute : recomputesFor(memory.has_value(), isInterleaved)) {
+                setting.recompute = recompute;
+                StageCosts costs(graph, tables, links, setting);
+                StagePlan plan = planStagesByBruteForce(costs.problem(memory));
+                if (plan.status != StageStatus::found)
+                  continue;
+                best = std::min(best, plan.seconds);
+                EXPECT_LE(costs.boundSeconds(), plan.seconds * (1 + 1e-9)) << describe(setting);
+                EXPECT_LE(boundOfAllLayouts(tables, links, setting, zero, {schedule}), plan.seconds * (1 + 1e-9))
+                    << describe(setting);
+              }
             }
       for (int64_t stages : {2, 3})
         for (int64_t microBatches : {1, 2, 4, 8})
@@ -226,6 +240,96 @@ TEST(StageSearch, AStackOfLargeParametersIsAPipeline) {
     last = std::max(last, chunk);
   }
   EXPECT_EQ(last, search.decision->setting.stages - 1);
+}
+
+/// Equal chunks take (v m + p - 1) times what one takes: as a cost, and in simulated time.
+TEST(StageCosts, InterleavedChunksFillThePipelineSooner) {
+  Training training(stackOf(16), 64);
+  Search search(training, clusterOf(), 4); // for the machine
+  std::unique_ptr<StepUnits> units = StepUnits::make(training.step, 16);
+  CutGraph graph(*units);
+  LayoutTables tables(training.step, *units, search.cluster, *search.costs, 4);
+  StageLinks links(search.cluster, *search.costs);
+  for (int64_t chunks : {1, 2, 4}) {
+    StageSetting setting{4, 1, 1, 0, 8, chunks == 1 ? "1f1b" : "interleaved"};
+    setting.chunks = chunks;
+    StageCosts costs(graph, tables, links, setting);
+    StageProblem problem = costs.problem({});
+    EXPECT_EQ(problem.stages(), 4 * chunks);
+    EXPECT_EQ(problem.inFlight, setting.inFlight());
+    std::vector<PlannedStage> parts;
+    double pass = 0, slowest = 0;
+    uint32_t from = 0;
+    for (uint32_t part = 0; part < problem.stages(); ++part) {
+      uint32_t to = static_cast<uint32_t>(graph.getUnits().getCuts().size() - 1) * (part + 1) / problem.stages();
+      parts.push_back({from, to, 0, part, problem.cost(from, to, problem.tableOf(0, part))});
+      from = to;
+      pass += parts.back().cost.passSeconds;
+      slowest = std::max(slowest, parts.back().cost.workSeconds);
+    }
+    EXPECT_DOUBLE_EQ(stepSeconds(parts), pass + slowest);
+    // The cost takes messages for work, and every chunk for as large as the largest.
+    double simulated = costs.simulate(parts);
+    EXPECT_GE(stepSeconds(parts), simulated * (1 - 1e-9)) << chunks;
+    EXPECT_LE(stepSeconds(parts), simulated * 1.5) << chunks;
+    std::vector<int64_t> bytes = costs.bytesOf(parts);
+    ASSERT_EQ(bytes.size(), 4u);
+    EXPECT_GT(bytes[0], bytes[3]); // holds more micro-batches
+  }
+}
+
+/// Messages that take nothing, and few micro-batches for many stages: the bubble is worth more than the messages of chunks.
+TEST(StageSearch, AnInterleavedPipelineIsFoundWhereMessagesAreCheap) {
+  Training training(stackOf(32), 1024);
+  machine::Cluster cluster = llvm::cantFail(machine::parseCluster(R"(name: close
+devices: {slow: {memory: 16 GB, peak: {f32: 1e11}, memory_bandwidth: 2 TB/s, launch: 1 us}}
+nodes:
+  - {count: 1, device: slow, devices: 4, host: {memory: 64 GB, memory_bandwidth: 200 GB/s, cores: 8, link: {latency: 5 us, bandwidth: 12 GB/s}},
+     links: [{name: bus, members: 4, latency: 0.1 us, bandwidth: 900 GB/s}]}
+)",
+                                                                 "close"));
+  StageSpace space;
+  space.pipeline = 4;
+  space.microBatches = 4;
+  Search search(training, cluster, 4, space);
+  ASSERT_TRUE(search.decision);
+  const StageDecision &decision = *search.decision;
+  EXPECT_EQ(decision.setting.schedule, "interleaved") << describe(decision);
+  EXPECT_GT(decision.setting.chunks, 2) << describe(decision);
+  EXPECT_EQ(*llvm::max_element(decision.chunkOfOp) + 1, decision.setting.parts());
+  EXPECT_EQ(decision.meshes.size(), 4u);
+  EXPECT_EQ(decision.recompute.size(), 4u);
+  EXPECT_EQ(decision.bytes.size(), 4u);
+  for (const char *other : {"1f1b", "zb-h1"}) {
+    space.schedule = other;
+    Search given(training, cluster, 4, space);
+    ASSERT_TRUE(given.decision);
+    EXPECT_LT(decision.leastSeconds, given.decision->leastSeconds) << other;
+  }
+  space.schedule = "interleaved";
+  space.chunks = 2;
+  Search two(training, cluster, 4, space);
+  ASSERT_TRUE(two.decision);
+  EXPECT_EQ(two.decision->setting.chunks, 2);
+  space.microBatches = 6; // not in groups of the stages
+  EXPECT_FALSE(Search(training, cluster, 4, space).decision);
+}
+
+TEST(StageSetting, HoldsWhatItsScheduleDoes) {
+  StageSetting setting{4, 1, 1, 0, 8, "1f1b"};
+  EXPECT_EQ(setting.inFlight(), (std::vector<int64_t>{4, 3, 2, 1}));
+  setting.schedule = "zb-h1";
+  EXPECT_EQ(setting.inFlight(), (std::vector<int64_t>{4, 4, 4, 4}));
+  setting.schedule = "gpipe";
+  EXPECT_EQ(setting.inFlight(), (std::vector<int64_t>{8, 8, 8, 8}));
+  setting.schedule = "interleaved";
+  setting.chunks = 2;
+  std::vector<int64_t> each = setting.inFlight();
+  ASSERT_EQ(each.size(), 8u);
+  EXPECT_EQ(setting.scheduleName(), "interleaved:chunks=2");
+  // In the warm-up of rank r are 2 (p - 1 - r) + (v - 1) p tasks, and then one more.
+  for (int64_t rank = 0; rank < 4; ++rank)
+    EXPECT_GE(each[rank] + each[rank + 4], 2 * (3 - rank) + 4 + 1);
 }
 
 TEST(StageSearch, FasterDevicesGetMoreLayers) {
