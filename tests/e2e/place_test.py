@@ -55,6 +55,12 @@ class Place(EndToEndTest):
         self.assertAlmostEqual(plan["bottleneck"], 4.2, places=12)  # 10 bytes there and back at 100 bytes a second
         self.assertEqual([(s["nodes"], s["replicas"], s["tensor"]) for s in plan["stages"]], [([0], 1, 2), ([1], 1, 1)])
 
+    def test_sizes_with_suffixes_and_more_effort(self):
+        options = ("--format=pipedream", "--devices=4", "--bandwidth=1e9")
+        whole = self.place(PROFILE, *options, "--memory-limit=16gb")
+        self.assertEqual(self.place(PROFILE, *options, "--memory-limit=17179869184"), whole)
+        self.assertEqual(self.place(PROFILE, *options, "--memory-limit=1.7179869184e10", "--effort=8"), whole)
+
     def test_a_table_for_people(self):
         table = self.place(PROFILE, "--format=pipedream", "--devices=4", "--table")
         self.assertIn("bottleneck        30.000000 ms", table)
@@ -77,6 +83,9 @@ class Place(EndToEndTest):
             (["profile", "--format=pipedream", "--devices=2", "--bandwidth=fast"], "--bandwidth"),
             (["profile", "--format=pipedream", "--devices=2", "--cost-model=dnn-partitioning"], "--cost-model"),
             (["profile", "--format=pipedream", "--devices=2", "--memory-limit=10"], "10 bytes of memory"),
+            (["profile", "--format=pipedream", "--devices=2", "--memory-limit=10xb"], "--memory-limit"),
+            (["profile", "--format=pipedream", "--devices=2", "--memory-limit=-1"], ["--memory-limit", "found '-1'"]),
+            (["profile", "--format=pipedream", "--devices=2", "--effort=0"], ["--effort", "found '0'"]),
             (["profile", "--format=pipedream", "--devices=2", "-o", "/nowhere/plan"], "/nowhere/plan"),
             (["cycle", "--format=pipedream", "--devices=2"], ["cycle", "node2 -> node3 -> node2"]),
             (["empty", "--format=pipedream", "--devices=2"], ["empty", "no nodes"]),

@@ -58,6 +58,16 @@ int placeGraph(const Arguments &arguments) {
   return writeOutput(arguments.output, text);
 }
 
+/// "1.5e9", and "16gb" as the options of other commands take it.
+CLI::Validator numberOrSize() {
+  return CLI::Validator(
+      [](std::string &text) {
+        double number = 0;
+        return llvm::StringRef(text).getAsDouble(number) ? CLI::AsSizeValue(false)(text) : std::string();
+      },
+      "");
+}
+
 } // namespace
 
 void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
@@ -82,8 +92,17 @@ void pdc::tool::addPlaceCommand(CLI::App &app, Action &action) {
                    ? ""
                    : "'" + text + "' is not a positive number of bytes a second";
       });
-  place->add_option("--memory-limit", a.options.memoryBytes, "Bytes of a device")
-      ->check(CLI::NonNegativeNumber);
+  place
+      ->add_option("--memory-limit", a.options.memoryBytes,
+                   "Bytes of a device; with a suffix, kb and kib are 1024 bytes, and so on")
+      ->transform(numberOrSize())
+      ->check(base::Between(0.0, 1e18).description(""));
+  place
+      ->add_option("--effort", a.options.effort,
+                   "How far a search goes before it is given up with a bound of what is left; 1 is about a second. The same "
+                   "number always gives the same plan")
+      ->check(base::Between(1e-3, 1e6).description(""))
+      ->capture_default_str();
   place->add_option("--cost-model", a.costModel, "The model of that format, the default")
       ->check(CLI::IsMember({"pipedream", "dnn-partitioning", "piper"}));
   place->add_flag("--fewer-devices", a.options.fewerDevices, "A plan may leave devices idle (pipedream)");
