@@ -205,11 +205,11 @@ private:
     CompileOptions staged = withPlannedPipeline(module, asked);
     most.stages = staged.parallel.pipeline;
     most.ofStages.assign(most.stages, 0);
-    // The single-device step that `verify` compares with has arenas of its own, which no other command makes.
+    // Programs that only `verify` runs have arenas of their own, which no other command makes.
     for (rt::ProgramOp program : module.getOps<rt::ProgramOp>()) {
       if (!place)
         place = program.getLoc();
-      if (program.getMode() == "reference_gradient")
+      if (program.getMode() == "reference_gradient" || program.getMode() == "gradient")
         continue;
       int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes();
       for (int64_t rank : program.getRanks()) {
@@ -247,7 +247,9 @@ private:
     error << ", " << closest->bytes - options.memoryLimitBytes
           << " more than --memory-limit=" << options.memoryLimitBytes << "; lower --batch, ";
     // Evaluation and inference keep nothing for a backward pass, and inference takes the whole batch at once.
-    bool trains = closest->mode == "train" || closest->mode == "gradient";
+    bool trains = closest->mode == "train";
+    if (trains && closest->stages == 1 && !options.microBatches && !options.searchesMicroBatches)
+      error << "split it into --micro-batches, ";
     if (trains && closest->stages > 1)
       error << "use more --micro-batches, a --schedule that holds fewer of them, ";
     if (trains && !module->hasAttr(dist::kRecomputeAttr) && !options.searchesRecompute)

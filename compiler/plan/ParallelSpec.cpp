@@ -31,13 +31,14 @@ static Expected<ParallelSpec> checked(ParallelSpec spec, StringRef text, int64_t
   return spec;
 }
 
-/// Of a list with numbers that are searched, which are 0: the others must leave whole ranks.
+/// Of a list with numbers that are searched, which are 0: the others must leave whole ranks, unless each stage may have its own.
 static Expected<ParallelSpec> checkedPart(ParallelSpec spec, StringRef text, int64_t ranks) {
   int64_t product = 1;
   for (int64_t number : {spec.data, spec.tensor, spec.pipeline})
     product *= std::max<int64_t>(number, 1);
   bool isWhole = spec.data && spec.tensor && spec.pipeline;
-  if (ranks % product != 0 || (isWhole && product != ranks))
+  bool haveOneSize = spec.pipeline == 1 || isWhole;
+  if (product > ranks || (haveOneSize && ranks % product != 0) || (isWhole && product != ranks))
     return error("--parallel=%s: --ranks=%lld cannot be split so: the product of data, tensor and pipeline is the number of "
                  "ranks",
                  text.str().c_str(), static_cast<long long>(ranks));
@@ -83,10 +84,9 @@ static Expected<ParallelList> parseItems(StringRef text) {
     }
     auto *field = find_if(fields, [&](const auto &candidate) { return candidate.first == key; });
     if (field == std::end(fields))
-      return error(
-          "--parallel=%s: unknown word '%s': expected auto, data, or a list of data=N, tensor=N, pipeline=N, "
-          "zero=0..3",
-          text.str().c_str(), key.str().c_str());
+      return error("--parallel=%s: unknown word '%s': expected auto, layouts, data, tensor, zero1, zero2, zero3, a schedule (%s) or "
+                   "a list of data=N, tensor=N, pipeline=N, zero=0..3",
+                   text.str().c_str(), key.str().c_str(), join(ArrayRef<StringLiteral>(kPipelines), ", ").c_str());
     if (value == "auto") {
       *field->second = {key == "zero" ? kSearchedZero : 0};
       list.searchesStages = true;

@@ -31,6 +31,14 @@ class MemoryLimit(EndToEndTest):
         self.assertLessEqual(self.peak(), limit)
         self.succeed(self.path("exe"), RANKS, "verify", "--steps=1")
 
+    def test_what_verify_alone_runs_does_not_count(self):
+        options = ["--ranks=2", f"--batch={BATCH}", "--parallel=data"]
+        made = run([PDC, model("lenet"), "-o", "exe", "--report=report.json", *options], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        for limit, fits in ((self.peak(), True), (self.peak() - 1, False)):
+            result = run([PDC, model("lenet"), "-o", "exe", f"--memory-limit={limit}", *options], self.folder)
+            self.assertEqual(result.code == 0, fits, str(result))
+
     def test_the_stage_that_does_not_fit_is_named_however_the_pipeline_came_about(self):
         given = ["--parallel=pipeline=2", "--micro-batches=2", "--ranks=2", f"--batch={BATCH}"]
         made = run([PDC, model("lenet"), "-o", "exe", "--plan-out=plan.mlir", "--report=report.json", *given], self.folder)

@@ -22,6 +22,10 @@ class CompilerRefuses(EndToEndTest):
     def test_no_output(self):
         self.refuse_pdc(model("bytes"), "--batch=4", says=["-o", "--to"])
 
+    def test_what_is_written_beside_an_executable(self):
+        for option in ("--report=report.json", "--plan-out=plan.mlir"):
+            self.refuse_model("--batch=4", "--to=plan", option, says=[option.split("=")[0], "--to=plan does not make"])
+
     def test_what_is_to_come(self):
         self.refuse_model("--batch=4", "--backend=cuda", says=["--backend=cuda", "not supported yet"])
 
@@ -120,7 +124,7 @@ class CompilerRefuses(EndToEndTest):
                       says=["does not fit", "on stage ", "of the pipeline", "--micro-batches", "--memory-limit=102400"],
                       place="bytes.mlir:2:1")
         self.diagnose(model("bytes"), "-o", "exe", "--batch=4", "--memory-limit=100kb",
-                      says=["does not fit", "--memory-limit=102400", "more than", "bytes"], place="bytes.mlir:2:1")
+                      says=["does not fit", "--memory-limit=102400", "more than", "bytes", "split it into --micro-batches"], place="bytes.mlir:2:1")
 
     def test_models_with_mistakes(self):
         text = read(model("bytes")).decode()

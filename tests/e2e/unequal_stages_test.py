@@ -139,6 +139,14 @@ class UnequalStages(EndToEndTest):
         for key in ("ranks", "stages", "layouts", "predicted", "parallel"):
             self.assertEqual(report[key], second[key], key)
 
+    def test_stages_that_do_not_divide_the_ranks_are_searched(self):
+        made = run([PDC, model("gpt_tiny"), "-o", self.path("three"), "--batch=12", "--ranks=3", "--micro-batches=2", ADAM,
+                    "--parallel=pipeline=2,data=auto", "--report=three.json"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        stages = json.loads(read(self.path("three.json")))["stages"]
+        self.assertEqual(sorted(len(stage["ranks"]) for stage in stages), [1, 2])
+        self.succeed(self.path("three"), 3, "verify", "--steps=1")
+
     def test_verify_where_a_stage_takes_inputs_to_train_and_none_for_gradients(self):
         made = run([PDC, model("bytes"), "-o", self.path("made"), "--batch=8", "--ranks=2", "--parallel=pipeline=2",
                     "--micro-batches=auto", "--plan-out=plan.mlir"], self.folder)

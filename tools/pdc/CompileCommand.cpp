@@ -249,6 +249,10 @@ int compile(Arguments &arguments) {
       return fail("--to=" + arguments.to + ": there is no such phase; the phases are " + names);
     }
     last = *phase;
+    for (auto [option, path] : {std::pair("--report", &arguments.reportPath), {"--plan-out", &arguments.planOut}})
+      if (!path->empty())
+        return fail(std::string(option) + " is written beside an executable, which --to=" + arguments.to +
+                    " does not make: give -o EXECUTABLE without --to");
   } else if (arguments.output.empty()) {
     return fail("no output: give -o EXECUTABLE, or --to=PHASE to see a phase");
   }
