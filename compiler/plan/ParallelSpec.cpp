@@ -31,7 +31,8 @@ static Expected<ParallelSpec> checked(ParallelSpec spec, StringRef text, int64_t
   return spec;
 }
 
-/// Of a list with numbers that are searched, which are 0: the others must leave whole ranks, unless each stage may have its own.
+/// Of a list with numbers that are searched, which are 0: the others must leave whole ranks, unless each stage may have a number
+/// of its own.
 static Expected<ParallelSpec> checkedPart(ParallelSpec spec, StringRef text, int64_t ranks) {
   int64_t product = 1;
   for (int64_t number : {spec.data, spec.tensor, spec.pipeline})
@@ -84,8 +85,8 @@ static Expected<ParallelList> parseItems(StringRef text) {
     }
     auto *field = find_if(fields, [&](const auto &candidate) { return candidate.first == key; });
     if (field == std::end(fields))
-      return error("--parallel=%s: unknown word '%s': expected auto, layouts, data, tensor, zero1, zero2, zero3, a schedule (%s) or "
-                   "a list of data=N, tensor=N, pipeline=N, zero=0..3",
+      return error("--parallel=%s: unknown word '%s': expected auto, layouts, data, tensor, zero1, zero2, zero3, a schedule "
+                   "(%s) or a list of data=N, tensor=N, pipeline=N, zero=0..3",
                    text.str().c_str(), key.str().c_str(), join(ArrayRef<StringLiteral>(kPipelines), ", ").c_str());
     if (value == "auto") {
       *field->second = {key == "zero" ? kSearchedZero : 0};

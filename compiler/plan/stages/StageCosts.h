@@ -43,18 +43,6 @@ struct StageSetting {
   std::string scheduleName() const;
 };
 
-/// A schedule, and how many chunks each stage has in it.
-struct StageSchedule {
-  std::string name;
-  int64_t chunks = 1;
-};
-
-/// No plan with these numbers of stages, ranks and micro-batches takes less, in whatever layouts, under any of the ZeRO
-/// stages that `zero` leaves open and of `schedules`, of which interleaved ones name their chunks; all stages have the same mesh. Infinite where the step cannot
-/// be split so. Unless `isExact`, tables that are there already are asked, of more samples if need be.
-double boundOfAllLayouts(LayoutTables &tables, StageLinks &links, const StageSetting &setting,
-                         std::optional<int64_t> zero, const std::vector<StageSchedule> &schedules, bool isExact = true);
-
 /// The costs of stages under one setting.
 class StageCosts {
 public:

@@ -1,6 +1,7 @@
 //===- StageSearch.cpp - data, tensor, pipeline, ZeRO, micro-batches ------===//
 
 #include "compiler/plan/stages/StageSearch.h"
+#include "compiler/plan/stages/LayoutBound.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <chrono>
@@ -69,7 +70,6 @@ struct Candidate {
   std::unique_ptr<StageCosts> costs;
   StagePlan plan;
 };
-
 
 class StageSearch {
 public:

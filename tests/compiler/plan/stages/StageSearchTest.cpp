@@ -2,6 +2,7 @@
 
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/Compiler.h"
+#include "compiler/plan/stages/LayoutBound.h"
 #include "compiler/plan/stages/StageSearch.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
