@@ -49,7 +49,7 @@ class LinkMeter {
   LinkMeter(Communicator& communicator, bool quick)
       : communicator_(communicator), budget_seconds_(quick ? 0.03 : 0.2), nodes_(NodesOf(communicator)) {
     sizes_ = quick ? std::vector<size_t>{64 << 10, 1 << 20}
-                   : std::vector<size_t>{1 << 10, 16 << 10, 256 << 10, 2 << 20, 16 << 20};
+                   : std::vector<size_t>{1 << 10, 16 << 10, 64 << 10, 256 << 10, 2 << 20, 16 << 20};
   }
 
   absl::StatusOr<std::vector<LinkMeasurement>> Run();
