@@ -41,8 +41,7 @@ std::string StageSetting::scheduleName() const {
 }
 
 StageCosts::StageCosts(const CutGraph &graph, LayoutTables &tables, StageLinks &links, const StageSetting &given)
-    : graph(graph), layoutTables(tables), links(links), setting(given), batch(tables.getBatch()), inFlight(given.inFlight()),
-      meshes(given.meshes) {
+    : graph(graph), layoutTables(tables), links(links), setting(given), batch(tables.getBatch()), meshes(given.meshes) {
   if (setting.isAlike()) {
     meshes = {{setting.data, setting.tensor}};
     setting.ranks = setting.stages * setting.ranksOfStage();
@@ -306,6 +305,7 @@ std::vector<int64_t> StageCosts::bytesOf(const std::vector<PlannedStage> &parts)
 
 StageProblem StageCosts::problem(std::optional<int64_t> memoryLimitBytes) {
   sumCuts();
+  inFlight = setting.inFlight(); // of long orders more work than most settings are worth
   StageProblem problem;
   problem.ranks = setting.ranks * setting.chunks; // as if each chunk had ranks of its own
   problem.inFlight = inFlight;

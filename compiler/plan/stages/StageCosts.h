@@ -131,7 +131,7 @@ private:
   StageLinks &links;
   StageSetting setting;
   int64_t batch;
-  std::vector<int64_t> inFlight; // of each part
+  std::vector<int64_t> inFlight; // of each part, once there is a problem
   std::vector<StageSplit> meshes, impossible;
   std::vector<Kind> kinds;
   std::vector<const StageLinks::Positions *> positions; // per mesh

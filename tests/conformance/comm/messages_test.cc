@@ -1,5 +1,7 @@
 // What every communicator promises of messages from one rank to another.
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "runtime/comm/gather.h"
 #include "tests/conformance/comm/ranks.h"
@@ -105,6 +107,36 @@ TEST_P(MessagesTest, MessagesOfAnySizeAreSentFromAnyMemory) {
         }
         EXPECT_EQ(in[bytes], std::byte{0});
       }
+    }
+  });
+}
+
+// Messages of one channel that are on their way at once, each in as many parts as a transport may make of it.
+TEST_P(MessagesTest, LongMessagesOfOneTagArriveInOrder) {
+  OnEveryRank(GetParam(), [](Rank& rank) {
+    const std::vector<size_t> sizes = {61440, 100001, 4 << 20, (4 << 20) + 1, 3, 5000001, 61441};
+    const int next = (rank.comm.rank() + 1) % rank.comm.size();
+    const int previous = (rank.comm.rank() + rank.comm.size() - 1) % rank.comm.size();
+    std::vector<std::vector<int8_t>> sent, received;
+    std::vector<std::unique_ptr<Pending>> pending;
+    for (size_t k = 0; k < sizes.size(); ++k) {
+      received.emplace_back(sizes[k]);
+      auto receive = rank.comm.Receive(received[k].data(), sizes[k], previous, 9);
+      ASSERT_TRUE(receive.ok());
+      pending.push_back(std::move(*receive));
+    }
+    for (size_t k = 0; k < sizes.size(); ++k) {
+      std::vector<int8_t>& message = sent.emplace_back(sizes[k]);
+      for (size_t i = 0; i < sizes[k]; ++i) message[i] = static_cast<int8_t>(i % 251 + 3 * k + rank.comm.rank());
+      auto send = rank.comm.Send(message.data(), sizes[k], next, 9);
+      ASSERT_TRUE(send.ok());
+      pending.push_back(std::move(*send));
+    }
+    for (auto& operation : pending) PDC_ASSERT_OK(operation->Wait(Soon()));
+    for (size_t k = 0; k < sizes.size(); ++k) {
+      size_t wrong = 0;
+      for (size_t i = 0; i < sizes[k]; ++i) wrong += received[k][i] != static_cast<int8_t>(i % 251 + 3 * k + previous);
+      EXPECT_EQ(wrong, 0u) << "message " << k << " of " << sizes[k] << " bytes";
     }
   });
 }
