@@ -58,11 +58,10 @@ using Outcome = std::optional<plan::SearchOutcome>;
 // The passes of each phase
 //===----------------------------------------------------------------------===//
 
-/// Whether layouts are searched: data parallelism alone leaves nothing to decide, but a plan that is kept must be one
-/// that can be read.
+/// Whether layouts are searched: data parallelism alone leaves nothing to decide.
 bool searchesPlan(const CompileOptions &options) {
-  return options.plan.empty() &&
-         (options.searchesPipeline() || !options.parallel.isDataParallel() || !options.layoutRules.empty() || options.keepsPlan);
+  return options.plan.empty() && (options.searchesPipeline() || options.searchesDataParallel ||
+                                  !options.parallel.isDataParallel() || !options.layoutRules.empty());
 }
 
 void addSpecialized(PassManager &passes, const CompileOptions &options, Outcome &) {
@@ -88,8 +87,7 @@ void addStep(PassManager &passes, const CompileOptions &options, Outcome &) {
   autodiff.optimizer = options.optimizer;
   autodiff.hyperparameters.assign(options.optimizerSettings.begin(), options.optimizerSettings.end());
   autodiff.clipNorm = options.clipNorm;
-  // Also for a plan that is read: its steps were made so.
-  autodiff.pairs = searchesPlan(options) || !options.plan.empty();
+  autodiff.pairs = searchesPlan(options);
   passes.addPass(passes::createAutodiffPass(autodiff));
   // Gradient rules leave multiplications by one, casts there and back, and computations that stand twice.
   passes.addPass(createCanonicalizerPass());
@@ -110,9 +108,9 @@ void addPartitioned(PassManager &passes, const CompileOptions &options, Outcome 
   passes.addPass(passes::createRecomputePass());
   passes.addPass(passes::createPartitionPass());
   passes.addPass(passes::createVerifyPartitionedPass());
-  // Where no collective came between, the bias is added by the library call again.
-  if (searchesPlan(options) || !options.plan.empty())
-    passes.addPass(passes::createFoldBiasPass());
+  // Where no collective came between, the bias is added by the library call again. Of every plan, so that one that is read
+  // runs as the one that was written.
+  passes.addPass(passes::createFoldBiasPass());
   // Needs every collective; before fuse, which keeps each value as early as it finds it.
   passes::BucketPassOptions bucket;
   bucket.bytes = options.bucketBytes;
@@ -322,6 +320,9 @@ void pipeline::addPlanPasses(PassManager &passes, const CompileOptions &options,
   passes::PlanDataParallelPassOptions plan;
   plan.ranks = options.ranksOfStage();
   passes.addPass(passes::createPlanDataParallelPass(plan));
+  // A plan that is read says all that was asked for.
+  if (options.keepsPlan)
+    passes.addPass(createStatePipelinePass(options));
 }
 
 LogicalResult pdc::pipeline::runPhases(ModuleOp module, const CompileOptions &options, Phase last) {

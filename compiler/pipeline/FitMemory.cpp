@@ -42,6 +42,29 @@ static bool isSearchedByCosts(const CompileOptions &options) {
          options.layoutRules.empty() && llvm::is_contained({"", "accumulation", "1f1b", "gpipe", "zb", "zb-h1"}, options.schedule);
 }
 
+/// Whether a search for layouts counts what no rank holds at once: it sees the whole model and batch, and nothing computed again.
+static bool countsWholeStep(const CompileOptions &options) {
+  return options.parallel.pipeline > 1 || options.microBatches.value_or(1) > 1 || !options.recompute.empty();
+}
+
+} // namespace
+
+std::string pipeline::waysToNeedLess(const CompileOptions &options, bool trains, int64_t stages, bool recomputes) {
+  std::string ways = "lower --batch, ";
+  // Evaluation and inference keep nothing for a backward pass, and inference takes the whole batch at once.
+  if (trains && stages == 1 && !options.microBatches && !options.searchesMicroBatches)
+    ways += "split it into --micro-batches, ";
+  if (trains && stages == 1 && options.microBatches)
+    ways += "use more --micro-batches, ";
+  if (trains && stages > 1)
+    ways += "use more --micro-batches, a --schedule that holds fewer of them, ";
+  if (trains && !recomputes && !options.searchesRecompute)
+    ways += "give --recompute=auto, ";
+  return ways + "or use more ranks";
+}
+
+namespace {
+
 class MemoryFit {
 public:
   MemoryFit(ModuleOp module, const CompileOptions &options, std::optional<plan::SearchOutcome> &outcome,
@@ -76,8 +99,8 @@ private:
   LogicalResult search(bool onlyLayouts) {
     CompileOptions tried = options;
     tried.searchesRecompute &= !onlyLayouts;
-    // The costs of stages may count more than is needed: whether the closest plan fits, its arenas say.
-    tried.takesClosest = options.searchesStages();
+    // More may be counted than is needed: whether the closest plan fits, its arenas say.
+    tried.takesClosest = options.searchesStages() || countsWholeStep(options);
     for (int search = 0;; ++search) {
       if (failed(steps.plan(tried, outcome)))
         return failure();
@@ -245,16 +268,8 @@ private:
     if (closest->stages > 1)
       error << " on stage " << closest->stage << " of the pipeline";
     error << ", " << closest->bytes - options.memoryLimitBytes
-          << " more than --memory-limit=" << options.memoryLimitBytes << "; lower --batch, ";
-    // Evaluation and inference keep nothing for a backward pass, and inference takes the whole batch at once.
-    bool trains = closest->mode == "train";
-    if (trains && closest->stages == 1 && !options.microBatches && !options.searchesMicroBatches)
-      error << "split it into --micro-batches, ";
-    if (trains && closest->stages > 1)
-      error << "use more --micro-batches, a --schedule that holds fewer of them, ";
-    if (trains && !module->hasAttr(dist::kRecomputeAttr) && !options.searchesRecompute)
-      error << "give --recompute, ";
-    return error << "or use more ranks";
+          << " more than --memory-limit=" << options.memoryLimitBytes << "; ";
+    return error << waysToNeedLess(options, closest->mode == "train", closest->stages, module->hasAttr(dist::kRecomputeAttr));
   }
 
   ModuleOp module;

@@ -8,6 +8,7 @@
 #include "llvm/Support/LogicalResult.h"
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace mlir {
 class ModuleOp;
@@ -37,6 +38,10 @@ struct PlanningSteps {
 /// first are lowered with each word for all stages, and each stage takes the first word with which it fits.
 llvm::LogicalResult planWithinMemory(mlir::ModuleOp module, const CompileOptions &options,
                                      std::optional<plan::SearchOutcome> &outcome, const PlanningSteps &steps);
+
+/// What can still be asked for so that a program needs less memory, for errors: "lower --batch, or use more ranks". `trains`:
+/// it has a backward pass; `stages`: of its pipeline; `recomputes`: what is computed again is given.
+std::string waysToNeedLess(const CompileOptions &options, bool trains, int64_t stages, bool recomputes);
 
 } // namespace pdc::pipeline
 

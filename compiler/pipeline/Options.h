@@ -49,6 +49,7 @@ struct CompileOptions {
   std::string costModel = "native";          // what the search minimizes: see cost::makeCostModel
   std::string search = "exact";              // how: see plan::makeSearchMethod
   std::vector<plan::LayoutRule> layoutRules; // obeyed by the search
+  bool searchesDataParallel = false;         // layouts also where only the batch is split
   bool simulatesPlans = true;                // to choose among the plans that cost least
   std::string plan;              // the text of a plan to compile instead of searching; empty: none
   std::string planName;          // its file's name, for errors

@@ -6,6 +6,7 @@
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/nn/IR/NN.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 #include "passes/bias/BiasPasses.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/SourceMgr.h"
@@ -41,6 +42,8 @@ static FailureOr<OwningOpRef<ModuleOp>> withoutLayouts(ModuleOp module) {
     removeLayouts(step);
   PassManager passes(module.getContext());
   passes.addPass(passes::createExposeBiasPass());
+  // Values that only a hint for the search uses are in the one module and not in the other.
+  passes.addPass(createCSEPass());
   if (failed(passes.run(*bare)))
     return failure();
   return bare;

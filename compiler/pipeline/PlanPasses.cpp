@@ -3,6 +3,7 @@
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/Compiler.h"
+#include "compiler/pipeline/FitMemory.h"
 #include "compiler/pipeline/PlanFile.h"
 #include "compiler/pipeline/PlannedPipeline.h"
 #include "compiler/pipeline/Prediction.h"
@@ -40,6 +41,8 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
                                 .ranks = options.searchesStages() ? options.ranks : options.ranksOfStage(),
                                 .parallel = options.parallel,
                                 .rules = options.layoutRules,
+                                .waysToFit = waysToNeedLess(options, options.mode == Mode::Train, options.parallel.pipeline,
+                                                            !options.recompute.empty()),
                                 .takesClosest = options.takesClosest,
                                 .method = std::move(*method),
                                 .arenaLimitBytes = options.memoryLimitBytes};
@@ -100,7 +103,23 @@ private:
   const CompileOptions &options;
 };
 
+struct StatePipeline : PassWrapper<StatePipeline, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(StatePipeline)
+  explicit StatePipeline(const CompileOptions &options) : options(options) {}
+
+  StringRef getArgument() const override { return "state-pipeline"; }
+  StringRef getDescription() const override { return "States the pipeline that was asked for"; }
+  void runOnOperation() override { statePipeline(getOperation(), options); }
+
+private:
+  const CompileOptions &options;
+};
+
 } // namespace
+
+std::unique_ptr<Pass> pipeline::createStatePipelinePass(const CompileOptions &options) {
+  return std::make_unique<StatePipeline>(options);
+}
 
 std::unique_ptr<Pass> pipeline::createReadPlanPass(const CompileOptions &options) {
   return std::make_unique<ReadPlan>(options);

@@ -15,6 +15,9 @@ std::unique_ptr<mlir::Pass> createPlanSearchPass(const CompileOptions &options, 
 /// Takes the layouts of the plan whose text is `options.plan` (takePlan in PlanFile.h). `options` must outlive it.
 std::unique_ptr<mlir::Pass> createReadPlanPass(const CompileOptions &options);
 
+/// Has a planned module state the pipeline that was asked for (statePipeline in PlannedPipeline.h). `options` must outlive it.
+std::unique_ptr<mlir::Pass> createStatePipelinePass(const CompileOptions &options);
+
 } // namespace pdc::pipeline
 
 #endif // PDC_COMPILER_PIPELINE_PLANPASSES_H

@@ -267,7 +267,7 @@ private:
                                << plan::describe(*decision) << ") needs " << bytes << " on stage " << stage
                                << " (ranks " << first << " to " << first + ranks - 1 << "), "
                                << bytes - *request.memoryLimitBytes << " more";
-    return error << "; use more ranks, a smaller batch or a larger --memory-limit";
+    return error << "; " << request.waysToFit;
   }
 
   ModuleOp module;

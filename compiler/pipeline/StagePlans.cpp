@@ -42,10 +42,10 @@ public:
     for (const plan::ParallelSpec &stage : options.parallel.stages)
       meshes.push_back(FlatSymbolRefAttr::get(kindOf(stage).mesh));
     module->setAttr(dist::kStageMeshesAttr, ArrayAttr::get(module.getContext(), meshes));
-    if (outcome) {
+    if (outcome)
       describe();
+    if (outcome || options.keepsPlan)
       statePipeline(module, options);
-    }
     return success();
   }
 
@@ -70,7 +70,8 @@ private:
     ofStage.microBatches = microBatches;
     ofStage.schedule.clear();
     // All in one way, so that their steps have the same ops.
-    ofStage.keepsPlan |= outcome.has_value();
+    ofStage.searchesDataParallel = outcome.has_value();
+    ofStage.keepsPlan = false; // the plan of all stages is kept
     Outcome searched;
     PassManager passes(module.getContext());
     addPlan(passes, ofStage, searched);

@@ -115,7 +115,7 @@ void printSummary(const json::Object &report, raw_ostream &os) {
        secondsText(number(*predicted, "step_time")) + " (compute " + secondsText(number(*predicted, "compute_time")) +
            ", exposed communication " + secondsText(number(*predicted, "exposed_comm_time")) + ")");
   if (search && search->getNumber("lower_bound"))
-    line("search", escaped(*search, "method") + ": cost " + secondsText(number(*search, "cost")) + ", lower bound " +
+    line("search", escaped(methodText(*search)) + ": cost " + secondsText(number(*search, "cost")) + ", lower bound " +
                        secondsText(number(*search, "lower_bound")) +
                        formatv(" (gap {0:F2} %), in {1}", 100 * number(*search, "gap"), secondsText(number(*search, "time"))).str());
   if (search)

@@ -14,7 +14,7 @@ static void printSearch(const json::Object &search, raw_ostream &os) {
     os << "remark: search: none, the plan was given\n";
     return;
   }
-  os << "remark: search: " << text(search, "method") << ", cost " << secondsText(number(search, "cost"))
+  os << "remark: search: " << methodText(search) << ", cost " << secondsText(number(search, "cost"))
      << ", lower bound " << secondsText(number(search, "lower_bound")) << ", gap "
      << format("%.3g", 100 * number(search, "gap")) << " %\n";
   if (const json::Array *plans = search.getArray("simulated"))

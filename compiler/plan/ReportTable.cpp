@@ -36,6 +36,12 @@ double pdc::plan::number(const json::Object &object, StringRef key) {
   return object.getNumber(key).value_or(0);
 }
 
+std::string pdc::plan::methodText(const json::Object &search) {
+  // Sums in another order differ by less.
+  constexpr double rounding = 1e-6;
+  return search.getString("method").value_or("").str() + (number(search, "gap") > rounding ? " (not proved best)" : "");
+}
+
 std::string pdc::plan::axesText(const json::Object &communication) {
   std::string text;
   for (const json::Value &axis : *communication.getArray("axes"))
@@ -201,7 +207,7 @@ static void printSearch(const json::Object &report, raw_ostream &os) {
     os << "\n";
   const json::Object *search = report.getObject("search");
   if (search && search->getNumber("lower_bound")) {
-    os << "Search: " << search->getString("method").value_or("") << ", "
+    os << "Search: " << methodText(*search) << ", "
        << format("%.3g", number(*search, "plans_considered")) << " plans in "
        << secondsText(number(*search, "time")) << ", cost " << secondsText(number(*search, "cost"))
        << ", lower bound " << secondsText(number(*search, "lower_bound")) << " (gap "

@@ -13,6 +13,8 @@ std::string bytesText(double bytes);
 std::string secondsText(double seconds);
 /// The number under a key; 0 where there is none.
 double number(const llvm::json::Object &object, llvm::StringRef key);
+/// "exact", or "exact (not proved best)" where the plan's cost is above the lower bound by more than rounding: of a search.
+std::string methodText(const llvm::json::Object &search);
 /// "batch/data x features": of a row of the report's layouts, a dimension's name, or its size, then the axes that split it.
 std::string layoutText(const llvm::json::Object &layout);
 /// "  (stages 1, 2)", where only some have it so.

@@ -107,6 +107,22 @@ class Compile(EndToEndTest):
         self.assertEqual(json.loads(read(self.path("report.json"))),
                          json.loads(self.plan(executable, "--format=json")))
 
+    def test_keeping_a_plan_does_not_change_it(self):
+        for name, ranks, options in (("lenet", 2, ["--parallel=data"]),
+                                     ("lenet", 4, ["--parallel=pipeline=2,data=2", "--micro-batches=2"]),
+                                     ("gpt_tiny", 3, ["--parallel=pipeline=2:1,data=2:1", "--micro-batches=2"])):
+            with self.subTest(model=name, options=options):
+                made = self.executable(name, ranks, 8, *options)
+                kept = self.executable(name, ranks, 8, *options, f"--plan-out={self.path('plan.mlir')}")
+                self.assertTrue(read(made) == read(kept), "the executables differ")
+                again = self.path("again")
+                result = run([PDC, model(name), "-o", again, "--batch=8", f"--plan-in={self.path('plan.mlir')}"])
+                self.assertEqual(result.code, 0, str(result))
+                first, second = (json.loads(self.plan(path, "--format=json")) for path in (kept, again))
+                for key in ("ranks", "parallel", "stages", "layouts", "predicted"):
+                    self.assertEqual(first[key], second[key], key)
+                self.succeed(again, ranks, "verify", "--steps=1")
+
     def test_a_plan_is_a_page_that_needs_nothing_else(self):
         executable = self.executable("gpt_tiny", 2, 3)
         plan = json.loads(self.plan(executable, "--format=json"))

@@ -39,6 +39,21 @@ class MemoryLimit(EndToEndTest):
             result = run([PDC, model("lenet"), "-o", "exe", f"--memory-limit={limit}", *options], self.folder)
             self.assertEqual(result.code == 0, fits, str(result))
 
+    def test_what_an_error_of_a_search_advises_helps(self):
+        options = ["--ranks=4", "--batch=32", "--parallel=zero1"]
+        compile = lambda *more: run([PDC, model("gpt_tiny"), "-o", "exe", "--report=report.json", *options, *more], self.folder)
+        unlimited = compile()
+        self.assertEqual(unlimited.code, 0, str(unlimited))
+        limit = f"--memory-limit={self.peak() * 2 // 3}"
+        whole = compile(limit)
+        self.assertNotEqual(whole.code, 0, str(whole))
+        for advice in ("lower --batch", "split it into --micro-batches", "give --recompute=auto", "use more ranks"):
+            self.assertIn(advice, whole.err)
+        # The search counts the whole batch; whether its plan fits in micro-batches, the arenas say.
+        for advice in ("--micro-batches=8", "--recompute=auto"):
+            fits = compile(limit, advice)
+            self.assertEqual(fits.code, 0, str(fits))
+
     def test_the_stage_that_does_not_fit_is_named_however_the_pipeline_came_about(self):
         given = ["--parallel=pipeline=2", "--micro-batches=2", "--ranks=2", f"--batch={BATCH}"]
         made = run([PDC, model("lenet"), "-o", "exe", "--plan-out=plan.mlir", "--report=report.json", *given], self.folder)

@@ -228,7 +228,7 @@ private:
                                << " bytes a rank: the one that needs least needs " << closest.solution.bytes
                                << ", " << closest.solution.bytes - *request.memoryLimitBytes << " more ("
                                << describeMesh(closest.shape);
-    return error << "); use more ranks, a smaller batch or a larger --memory-limit";
+    return error << "); " << request.waysToFit;
   }
 
   /// Plans another step on the chosen mesh: what the decided one has too is as there.

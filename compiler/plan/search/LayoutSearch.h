@@ -20,6 +20,7 @@ struct SearchRequest {
   std::vector<LayoutRule> rules = {};
   int64_t microBatches = 1; // in which steps will run, those for inference aside: ranks can share the samples of one
   std::optional<int64_t> memoryLimitBytes = std::nullopt; // per rank, for what the search counts
+  std::string waysToFit = "lower --batch, or use more ranks"; // what an error advises where nothing does
   bool takesClosest = false; // where nothing fits into memory: the plan that needs least, instead of an error
   SearchMethod method;
   /// What the first step of a module takes as a finished program, which may use the module up; fails where it cannot be

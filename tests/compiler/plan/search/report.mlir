@@ -2,11 +2,19 @@
 // RUN: pdc %s --batch=8 --ranks=2 --parallel=layouts -o %t --report=%t.json
 // RUN: pdc plan %t | FileCheck %s
 // RUN: pdc plan %t --format=json | FileCheck %s --check-prefix=JSON
+// RUN: pdc %s --batch=8 --ranks=2 --parallel=layouts --search=mcmc:proposals=1,seed=1 -o %t.mcmc
+// RUN: pdc plan %t.mcmc | FileCheck %s --check-prefix=GAP
+// RUN: pdc plan %t.mcmc --format=remarks | FileCheck %s --check-prefix=REMARK
+// RUN: pdc plan %t.mcmc --format=html | FileCheck %s --check-prefix=HTML
 // RUN: pdc %s --batch=8 --mode=infer -o %t.infer
 // RUN: pdc plan %t.infer | FileCheck %s --check-prefix=INFER
 
 // CHECK: Mesh data=2
 // CHECK: Search: exact, {{.*}} plans in {{.*}} (gap 0 %)
+// A method's name is no proof where its plan costs more than the bound.
+// GAP: Search: mcmc:proposals=1,seed=1 (not proved best), {{.*}} (gap
+// REMARK: remark: search: mcmc:proposals=1,seed=1 (not proved best), cost
+// HTML: mcmc:proposals=1,seed=1 (not proved best): cost
 // CHECK: Decisions
 // CHECK: layout of parameter w0: {{.*}}
 // INFER: batch 8, f32, inference, 1 thread(s)
