@@ -61,9 +61,10 @@ obstacle() {
 # shape NAMESPACE DEVICE: what leaves through the device is limited to $rate.
 shape() {
   [ "$rate" = unshaped ] && return
-  # The bucket holds what may pass unlimited after a pause: little, or else messages of that size see no link at all.
+  # The bucket holds what may pass unlimited after a pause: half a large packet, or else messages of that size see no link at
+  # all, and pipelines, whose messages come after pauses, little of it.
   # At 10 Gb/s it must last between two ticks of the timer.
-  local burst=128kb
+  local burst=32kb
   case $rate in *gbit) [ "${rate%gbit}" -le 1 ] 2>/dev/null || burst=256kb ;; esac
   tc -n "$1" qdisc add dev "$2" root tbf rate "$rate" burst "$burst" latency 50ms ||
     die "'$rate' is not a rate (for example 1gbit, 10gbit, 300mbit, unshaped)"
