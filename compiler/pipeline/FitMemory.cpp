@@ -2,6 +2,7 @@
 
 #include "compiler/pipeline/FitMemory.h"
 #include "compiler/pipeline/PlannedPipeline.h"
+#include "compiler/pipeline/TaskSchedule.h"
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/rt/IR/Rt.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -39,7 +40,7 @@ struct Planned {
 /// Whether the costs of stages say what it takes to compute something again, and to cut the model otherwise for it.
 static bool isSearchedByCosts(const CompileOptions &options) {
   return options.parallel.stages.empty() && options.search == "exact" && options.costModel == "native" &&
-         options.layoutRules.empty() && llvm::is_contained({"", "accumulation", "1f1b", "gpipe", "zb", "zb-h1"}, options.schedule);
+         options.layoutRules.empty() && isSearchedSchedule(options.schedule);
 }
 
 /// Whether a search for layouts counts what no rank holds at once: it sees the whole model and batch, and nothing computed again.

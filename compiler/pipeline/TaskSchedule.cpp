@@ -74,6 +74,10 @@ std::pair<std::string, int64_t> pipeline::scheduleAndChunks(llvm::StringRef text
   return {text.str(), 1};
 }
 
+bool pipeline::isSearchedSchedule(llvm::StringRef text) {
+  return llvm::is_contained({"", "auto", "accumulation", "1f1b", "gpipe", "zb-h1", "interleaved"}, scheduleAndChunks(text).first);
+}
+
 llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &options) {
   int64_t stages = options.parallel.pipeline;
   TaskSchedule result;

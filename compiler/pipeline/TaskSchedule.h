@@ -35,6 +35,9 @@ llvm::Expected<TaskSchedule> makeTaskSchedule(const CompileOptions &options);
 /// "zb-h1" and 1 for "zb", "interleaved" and 3 for "interleaved:chunks=3". Of what makeTaskSchedule refuses, the text as it is.
 std::pair<std::string, int64_t> scheduleAndChunks(llvm::StringRef text);
 
+/// Whether it is one that stages are searched for with, or leaves that to the search. Whatever settings follow a colon.
+bool isSearchedSchedule(llvm::StringRef text);
+
 /// The pass that runs steps in a schedule; messages cost so much.
 std::unique_ptr<mlir::Pass> createPipelinePass(const TaskSchedule &schedule,
                                                std::shared_ptr<const passes::MessageCosts> costs);

@@ -84,8 +84,7 @@ llvm::Error chooseRanks(Arguments &arguments) {
 
 /// What a search for stages can take as given.
 bool checkSearch(const pipeline::CompileOptions &options) {
-  auto [name, chunks] = pipeline::scheduleAndChunks(options.schedule);
-  if (!llvm::is_contained({"", "auto", "accumulation", "1f1b", "gpipe", "zb-h1", "interleaved"}, name))
+  if (!pipeline::isSearchedSchedule(options.schedule))
     return fail("--schedule=" + options.schedule +
                 " is not searched for: give all of --parallel=pipeline=P,... and --micro-batches as numbers, or "
                 "--schedule=auto, 1f1b, gpipe, zb or interleaved[:chunks=N]"),
