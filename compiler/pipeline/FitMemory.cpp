@@ -75,6 +75,14 @@ public:
   LogicalResult run() {
     if (options.memoryLimitBytes == 0)
       return failure(failed(steps.plan(options, outcome)) || failed(steps.lower(options, outcome)));
+    if (failed(fit()))
+      return failure();
+    warnOfOthers();
+    return success();
+  }
+
+private:
+  LogicalResult fit() {
     unplanned = module.clone();
     // Numbers that are given, or a plan: what is computed again is all there is to find.
     bool isGiven = options.searchesRecompute && (!options.searchesPipeline() || !options.plan.empty());
@@ -95,7 +103,6 @@ public:
     return search(isGiven && !isSearchedByCosts(options));
   }
 
-private:
   /// Plans until one fits by its arenas, each with a limit of what may be counted.
   LogicalResult search(bool onlyLayouts) {
     CompileOptions tried = options;
@@ -229,13 +236,12 @@ private:
     CompileOptions staged = withPlannedPipeline(module, asked);
     most.stages = staged.parallel.pipeline;
     most.ofStages.assign(most.stages, 0);
-    // Programs that only `verify` runs have arenas of their own, which no other command makes.
     for (rt::ProgramOp program : module.getOps<rt::ProgramOp>()) {
       if (!place)
         place = program.getLoc();
-      if (program.getMode() == "reference_gradient" || program.getMode() == "gradient")
+      if (!isLimited(program.getMode()))
         continue;
-      int64_t bytes = *program.getPrivateBytes() + *program.getSharedBytes();
+      int64_t bytes = arenaBytes(program);
       for (int64_t rank : program.getRanks()) {
         int64_t &ofStage = most.ofStages[staged.stageOf(rank)];
         ofStage = std::max(ofStage, bytes);
@@ -250,6 +256,26 @@ private:
       for (auto [axis, size] : llvm::zip(outcome->meshAxes, outcome->meshSizes))
         most.mesh += " " + axis + "=" + std::to_string(size);
     return most;
+  }
+
+  /// Whether a program's arena has to fit. Each command of an executable makes the arenas of what it runs: training those of
+  /// steps and of validations; `verify` and `infer` have others, of no concern to what is planned for training.
+  bool isLimited(StringRef mode) const {
+    return options.mode == Mode::Infer || mode == "train" || mode == "evaluate";
+  }
+
+  static int64_t arenaBytes(rt::ProgramOp program) { return *program.getPrivateBytes() + *program.getSharedBytes(); }
+
+  /// Inference takes a batch as a whole, and so can need more than training that splits it into micro-batches.
+  void warnOfOthers() {
+    int64_t most = 0;
+    for (rt::ProgramOp program : module.getOps<rt::ProgramOp>())
+      if (program.getMode() == "infer")
+        most = std::max(most, arenaBytes(program));
+    if (most > options.memoryLimitBytes)
+      emitWarning(*place, "training fits, but the command `infer` needs ")
+          << most << " bytes, " << most - options.memoryLimitBytes << " more than --memory-limit=" << options.memoryLimitBytes
+          << ": it takes the batch as a whole; compile with --mode=infer and a smaller --batch for it";
   }
 
   /// Back to what was there before the plan.

@@ -336,7 +336,8 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
       ->check(base::Positive().description(""))
       ->capture_default_str();
   app.add_option("--memory-limit", a.memoryLimit,
-                 "Bytes that a rank may use; with a suffix, kb and kib are 1024 bytes, and so on")
+                 "Bytes that a rank may use to train, or with --mode=infer to infer; with a suffix, kb and kib are 1024 bytes, "
+                 "and so on")
       ->transform(CLI::AsSizeValue(false))
       ->check(base::Positive().description(""));
 
