@@ -113,9 +113,10 @@ private:
       if (failed(steps.plan(tried, outcome)))
         return failure();
       Planned planned{OwningOpRef<ModuleOp>(module.clone()), outcome, tried};
+      CompileOptions staged = withPlannedPipeline(module, tried);
       if (failed(steps.lower(tried, outcome)))
         return failure();
-      bool isClosest = note(measure(tried));
+      bool isClosest = note(measure(staged));
       if (latest.bytes <= options.memoryLimitBytes) {
         keepEverything();
         return success();
@@ -157,7 +158,7 @@ private:
     CompileOptions staged = withPlannedPipeline(module, asked);
     if (failed(stateRecompute(module, staged)) || failed(steps.lower(asked, outcome)))
       return false;
-    note(measure(asked));
+    note(measure(staged));
     return true;
   }
 
@@ -212,10 +213,11 @@ private:
     std::function<void()> bringBack = steps.snapshot();
     restore(*unplanned);
     ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
-    if (FailureOr<Planned> keeping = planUnlimited();
-        succeeded(keeping) && succeeded(steps.lower(keeping->options, outcome)) &&
-        measure(keeping->options).bytes <= options.memoryLimitBytes)
-      return;
+    if (FailureOr<Planned> keeping = planUnlimited(); succeeded(keeping)) {
+      CompileOptions staged = withPlannedPipeline(module, keeping->options);
+      if (succeeded(steps.lower(keeping->options, outcome)) && measure(staged).bytes <= options.memoryLimitBytes)
+        return;
+    }
     restore(*fitting.module);
     outcome = std::move(fitting.outcome);
     bringBack();
@@ -230,10 +232,10 @@ private:
     return isClosest;
   }
 
-  MemoryNeed measure(const CompileOptions &asked) {
+  /// What the lowered module needs. `staged` is the pipeline as the plan states it (`withPlannedPipeline`), taken before it
+  /// was lowered: the ranks of stages that are not alike stand in meshes, which are gone by then.
+  MemoryNeed measure(const CompileOptions &staged) {
     MemoryNeed most;
-    // The pipeline may be what was asked for, found by the search, or read from a file: the module states it.
-    CompileOptions staged = withPlannedPipeline(module, asked);
     most.stages = staged.parallel.pipeline;
     most.ofStages.assign(most.stages, 0);
     for (rt::ProgramOp program : module.getOps<rt::ProgramOp>()) {

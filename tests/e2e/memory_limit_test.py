@@ -102,6 +102,15 @@ class MemoryLimit(EndToEndTest):
         self.assertRegex(result.err, r"\(mesh \w+=\d")
         self.assertLessEqual(int(needs[1]), unlimited, str(result))
 
+    def test_stages_of_unequal_numbers_of_ranks_that_a_search_found_are_measured_each(self):
+        # Seven ranks divide into no stages that are alike; the closest plan has several.
+        result = run([PDC, model("gpt_tiny"), "-o", "exe", "--batch=2", "--ranks=7", "--optimizer=lamb",
+                      "--memory-limit=287910"], self.folder)
+        self.assertEqual(result.code, 1, str(result))
+        stages, stage = map(int, re.search(r"\(mesh pipeline=(\d+) .* on stage (\d+) of the pipeline", result.err).groups())
+        self.assertLess(stage, stages)
+        self.assertLessEqual(len(result.err.splitlines()), 3, result.err)
+
 
 if __name__ == "__main__":
     main()
