@@ -29,7 +29,7 @@ void registerDialects(mlir::DialectRegistry &registry);
 
 struct Compiled {
   std::string payload; // see runtime/program/container.h
-  std::string report;  // JSON, as in the payload
+  std::string report;  // JSON, as in the payload, but for the time that the search took
   std::string plan;    // the text of the plan phase, as --plan-in reads it; where options.keepsPlan
 };
 

@@ -356,3 +356,8 @@ json::Object plan::buildReport(const ReportInput &input) {
                       {"exceeds_memory", excessOf(input.cluster, arenaBytes)},
                       {"decisions", std::move(decisions)}};
 }
+
+void pdc::plan::forgetSearchTime(json::Object &report) {
+  if (json::Object *search = report.getObject("search"))
+    (*search)["time"] = 0.0;
+}

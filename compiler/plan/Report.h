@@ -59,6 +59,10 @@ struct ReportInput {
 
 llvm::json::Object buildReport(const ReportInput &input);
 
+/// Sets the time that the search took, which no two runs share, to 0: the report that an executable carries, so that one
+/// model with one set of options gives one file.
+void forgetSearchTime(llvm::json::Object &report);
+
 /// For a person: ranks, memory by kind, collectives with their bytes, layouts, predictions.
 void printTable(const llvm::json::Object &report, llvm::raw_ostream &os);
 

@@ -117,7 +117,7 @@ void printSummary(const json::Object &report, raw_ostream &os) {
   if (search && search->getNumber("lower_bound"))
     line("search", escaped(methodText(*search)) + ": cost " + secondsText(number(*search, "cost")) + ", lower bound " +
                        secondsText(number(*search, "lower_bound")) +
-                       formatv(" (gap {0:F2} %), in {1}", 100 * number(*search, "gap"), secondsText(number(*search, "time"))).str());
+                       formatv(" (gap {0:F2} %)", 100 * number(*search, "gap")).str());
   if (search)
     forEach(*search, "simulated", [&](const json::Object &plan) {
       line(plan.getBoolean("chosen").value_or(false) ? "chosen by simulation" : "simulated",

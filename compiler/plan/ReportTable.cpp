@@ -208,8 +208,8 @@ static void printSearch(const json::Object &report, raw_ostream &os) {
   const json::Object *search = report.getObject("search");
   if (search && search->getNumber("lower_bound")) {
     os << "Search: " << methodText(*search) << ", "
-       << format("%.3g", number(*search, "plans_considered")) << " plans in "
-       << secondsText(number(*search, "time")) << ", cost " << secondsText(number(*search, "cost"))
+       << format("%.3g", number(*search, "plans_considered")) << " plans, cost "
+       << secondsText(number(*search, "cost"))
        << ", lower bound " << secondsText(number(*search, "lower_bound")) << " (gap "
        << format("%.3g", 100 * number(*search, "gap")) << " %)\n";
     printSimulated(*search, os);

@@ -10,7 +10,7 @@
 // RUN: pdc plan %t.infer | FileCheck %s --check-prefix=INFER
 
 // CHECK: Mesh data=2
-// CHECK: Search: exact, {{.*}} plans in {{.*}} (gap 0 %)
+// CHECK: Search: exact, {{.*}} plans, cost {{.*}} (gap 0 %)
 // A method's name is no proof where its plan costs more than the bound.
 // GAP: Search: mcmc:proposals=1,seed=1 (not proved best), {{.*}} (gap
 // REMARK: remark: search: mcmc:proposals=1,seed=1 (not proved best), cost
