@@ -115,6 +115,8 @@ class CompilerRefuses(EndToEndTest):
     def test_a_batch_smaller_than_the_ranks(self):
         self.diagnose(model("bytes"), "-o", "exe", "--batch=2", "--ranks=3", "--parallel=data",
                       says=["batch of 2", "3 ranks"], place="bytes.mlir:2:1")
+        self.diagnose(model("bytes"), "-o", "exe", "--batch=2", "--ranks=3", "--parallel=zero1",
+                      says=["batch of 2", "data=3"], place="bytes.mlir:2:1")
 
     def test_a_plan_that_does_not_fit_in_memory_and_says_by_how_much(self):
         executable = self.executable("bytes", 1, 4)

@@ -10,6 +10,8 @@
 #include "runtime/base/number_checks.h"
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
+#include "tools/pdc/OutputFile.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
@@ -41,6 +43,10 @@ llvm::json::Array toJson(const std::vector<pipeline::ComparedPlan> &rows) {
     for (size_t i = 0; i < found.meshAxes.size(); ++i)
       mesh[found.meshAxes[i]] = found.meshSizes[i];
     array.push_back(llvm::json::Object{{"parallel", row.preset},
+                                       {"data", found.parallel.data},
+                                       {"tensor", found.parallel.tensor},
+                                       {"pipeline", found.parallel.pipeline},
+                                       {"zero", found.parallel.zero},
                                        {"mesh", std::move(mesh)},
                                        {"micro_batches", found.microBatches},
                                        {"schedule", found.schedule},
@@ -55,8 +61,28 @@ llvm::json::Array toJson(const std::vector<pipeline::ComparedPlan> &rows) {
   return array;
 }
 
+/// What the ranks do, as the head of 'pdc plan' says it; the names of a mesh's axes would not.
+std::string splitText(const plan::SearchOutcome &found) {
+  const plan::ParallelSpec &parallel = found.parallel;
+  std::string text = "data " + std::to_string(parallel.data) + ", tensor " + std::to_string(parallel.tensor);
+  if (parallel.pipeline > 1) {
+    text += ", pipeline ";
+    if (parallel.stages.empty())
+      text += std::to_string(parallel.pipeline);
+    for (size_t stage = 0; stage < parallel.stages.size(); ++stage)
+      text += (stage ? ":" : "") + std::to_string(parallel.stages[stage].ranksOfStage());
+  }
+  if (parallel.zero > 0)
+    text += ", ZeRO " + std::to_string(parallel.zero);
+  if (found.microBatches > 1)
+    text += ", m=" + std::to_string(found.microBatches);
+  if (found.schedule != "none" && found.schedule != "accumulation")
+    text += ", " + found.schedule;
+  return text;
+}
+
 void printTable(const std::vector<pipeline::ComparedPlan> &rows, llvm::raw_ostream &os) {
-  os << llvm::format("%-8s %-36s %12s %12s %12s %12s %12s\n", "parallel", "mesh", "step", "compute", "comm", "memory",
+  os << llvm::format("%-8s %-42s %12s %12s %12s %12s %12s\n", "parallel", "split", "step", "compute", "comm", "memory",
                      "search");
   for (const pipeline::ComparedPlan &row : rows) {
     os << llvm::format("%-8s ", row.preset.c_str());
@@ -65,14 +91,7 @@ void printTable(const std::vector<pipeline::ComparedPlan> &rows, llvm::raw_ostre
       continue;
     }
     const plan::SearchOutcome &found = *row.outcome;
-    std::string mesh;
-    for (size_t i = 0; i < found.meshAxes.size(); ++i)
-      mesh += (i ? " " : "") + found.meshAxes[i] + "=" + std::to_string(found.meshSizes[i]);
-    if (found.microBatches > 1)
-      mesh += " m=" + std::to_string(found.microBatches);
-    if (found.schedule != "none" && found.schedule != "accumulation")
-      mesh += " " + found.schedule;
-    os << llvm::format("%-36s", mesh.c_str());
+    os << llvm::format("%-42s", splitText(found).c_str());
     for (double seconds : {found.stepSeconds, found.computeSeconds, found.stepSeconds - found.computeSeconds})
       os << llvm::format(" %12s", plan::secondsText(seconds).c_str());
     os << llvm::format(" %12s %12s\n", plan::bytesText(static_cast<double>(found.bytes)).c_str(),
@@ -104,10 +123,16 @@ int compare(Arguments &arguments) {
   auto rows = pipeline::comparePlans(*module, options, kPresets);
   if (mlir::failed(rows))
     return 1;
+  std::string text;
+  llvm::raw_string_ostream os(text);
   if (arguments.format == "json")
-    llvm::outs() << llvm::formatv("{0:2}", llvm::json::Value(toJson(*rows))) << "\n";
+    os << llvm::formatv("{0:2}", llvm::json::Value(toJson(*rows))) << "\n";
   else
-    printTable(*rows, llvm::outs());
+    printTable(*rows, os);
+  if (int code = writeOutput("-", text))
+    return code;
+  if (llvm::none_of(*rows, [](const pipeline::ComparedPlan &row) { return row.outcome.has_value(); }))
+    return fail("no preset has a plan; each row says why");
   return 0;
 }
 

@@ -25,15 +25,19 @@ const passes::BatchSplit *MicroBatches::of(nn::StepOp step) {
 
 LogicalResult MicroBatches::checkReplicas(nn::StepOp step, int64_t parts) {
   const passes::BatchSplit *split = of(step);
-  if (!split)
-    return success();
   for (BlockArgument argument : step.getBody().getArguments()) {
     StepValueName name = nameOfArgument(step, argument.getArgNumber());
-    if (name.role != "input")
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (name.role != "input" || type.getRank() == 0)
       continue;
-    if (int64_t least = split->leastShapeOf(argument).front(); least < parts)
-      return step.emitOpError() << "has a batch of " << cast<RankedTensorType>(argument.getType()).getDimSize(0) << " in "
-                                << count << " micro-batches of input '" << name.name << "', which data=" << parts
+    int64_t batch = type.getDimSize(0), least = split ? split->leastShapeOf(argument).front() : batch;
+    if (!split && least < parts)
+      return step.emitOpError() << "has a batch of " << batch << " for data=" << parts
+                                << ": every data-parallel rank needs at least one sample; use a larger batch or fewer "
+                                   "data-parallel ranks";
+    if (least < parts)
+      return step.emitOpError() << "has a batch of " << batch << " in " << count
+                                << " micro-batches of input '" << name.name << "', which data=" << parts
                                 << " splits: a micro-batch of " << least
                                 << " has no sample for some ranks; use a larger batch, fewer micro-batches or fewer "
                                    "data-parallel ranks";
