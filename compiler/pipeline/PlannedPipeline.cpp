@@ -49,7 +49,7 @@ public:
     if (!decision || (options.parallel.isSearched && decision->isWhole()))
       return searchWhole();
     // A search over all layouts of meshes of two axes, too, where nothing is decided.
-    if (options.parallel.isSearched && !options.microBatches) {
+    if (options.parallel.isSearched && options.parallel.pipeline <= 1 && !options.microBatches) {
       TriedPlan whole = tryWhole();
       if (whole.outcome && decision->fits() && request.predict)
         return takeFaster(step, whole);
@@ -76,6 +76,8 @@ private:
           *decided = number;
       if (asked.zero != plan::kSearchedZero)
         space.zero = asked.zero;
+    } else if (!asked.searchesStages) {
+      space.pipeline = asked.pipeline; // `layouts`: within so many stages
     }
     // Without a number one micro-batch a stage is meant; in a search, as many as are best.
     if (options.microBatches && !options.searchesMicroBatches)
@@ -99,7 +101,7 @@ private:
 
   /// One stage and the whole batch.
   FailureOr<plan::SearchOutcome> searchWhole() {
-    if (!options.parallel.isSearched && !decision)
+    if ((!options.parallel.isSearched || options.parallel.pipeline > 1) && !decision)
       return module.emitError(options.searchesPipeline()
                                   ? "the search finds no pipeline: the model cannot run in micro-batches, or no numbers of "
                                     "stages, micro-batches and ranks go together"

@@ -46,6 +46,18 @@ class CompilerRefuses(EndToEndTest):
             with self.subTest(options=options):
                 self.refuse_model("--batch=4", "--ranks=2", *options, says=says)
 
+    def test_what_only_a_search_of_pipelines_finds_where_there_is_none(self):
+        for asked, beside in (("--parallel=pipeline=auto", "--search=mcmc"),
+                              ("--parallel=pipeline=2,data=auto", "--cost-model=alpa"),
+                              ("--micro-batches=auto", "--layout=batch:data"),
+                              ("--schedule=auto", "--parallel=layouts"),
+                              ("--schedule=1f1b", "--search=ilp"),
+                              ("--micro-batches=auto", "--parallel=layouts,pipeline=2"),
+                              ("--micro-batches=auto", "--parallel=pipeline=1:3")):
+            with self.subTest(asked=asked, beside=beside):
+                self.refuse_model("--batch=8", "--ranks=4", asked, beside,
+                                  says=[asked + " asks for a search of pipelines", beside.replace("=batch:data", "")])
+
     def test_plans(self):
         for options, says in ((["--layout=heads"], ["--layout=heads", "dim:axis"]),
                               (["--search=best"], ["--search=best", "exact"]),

@@ -18,6 +18,7 @@
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
 #include "tools/pdc/OutputFile.h"
+#include "tools/pdc/SearchCheck.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
@@ -232,6 +233,8 @@ bool readPlanning(Arguments &arguments) {
       return tell(rules.takeError());
     options.layoutRules = std::move(*rules);
   }
+  if (std::string message = misplacedSearch(options, arguments.parallel); options.plan.empty() && !message.empty())
+    return fail(message), false;
   return true;
 }
 
