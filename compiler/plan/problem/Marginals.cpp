@@ -1,6 +1,7 @@
 //===- Marginals.cpp - what each choice costs at best ---------------------===//
 
 #include "compiler/plan/problem/Marginals.h"
+#include "compiler/plan/problem/MinProjections.h"
 #include <algorithm>
 #include <cmath>
 #include <numeric>

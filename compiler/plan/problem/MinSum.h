@@ -2,17 +2,12 @@
 #ifndef PDC_COMPILER_PLAN_PROBLEM_MINSUM_H
 #define PDC_COMPILER_PLAN_PROBLEM_MINSUM_H
 
+#include "compiler/plan/problem/AxisTables.h"
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace pdc::plan {
-
-/// A dense table over some axes of a bucket, the last axis contiguous.
-struct AxisTable {
-  const double *entries = nullptr;
-  std::vector<uint32_t> axes; // ascending
-};
 
 /// The tables that depend on one variable, and the axes (variables) that they have together.
 struct Bucket {
@@ -28,16 +23,6 @@ struct Bucket {
 ///     message[x] = min over v of sum over tables of table[x, v].
 /// The message's axes are the bucket's without `eliminated`, in order.
 std::vector<double> minSum(const Bucket &bucket);
-
-/// target[x] += table[x] for a table whose axes are among `axes`, which need not ascend; the last of `axes` is
-/// contiguous in `target`.
-void addTable(const AxisTable &table, const std::vector<uint32_t> &extents, const std::vector<uint32_t> &axes,
-              std::vector<double> &target);
-
-/// For each list of axes, the least sum of the tables for each entry of these axes over all others.
-std::vector<std::vector<double>> minProjections(const std::vector<uint32_t> &extents,
-                                                const std::vector<AxisTable> &tables,
-                                                const std::vector<std::vector<uint32_t>> &targets);
 
 } // namespace pdc::plan
 
