@@ -28,6 +28,10 @@ using program::Mode;
 
 constexpr double kF32Tolerance = 1e-5;
 constexpr double kBf16Tolerance = 2e-2;
+// Where a relu's argument is nearly zero, or two logits are nearly equal, rounding decides the branch.
+constexpr const char* kBf16Advice =
+    "; sums that are rounded to bf16 in another order can take the other branch of a relu or a maximum: the same plan "
+    "with --precision=f32 tells whether it is right";
 
 // What a command reads before anything is computed.
 struct Prepared {
@@ -223,8 +227,8 @@ class CommandRun {
       PDC_RETURN_IF_ERROR(Deliver(absl::StrCat(ToTable(comparisons), line, "\n"), json.dump(1) + "\n"));
       if (!fits) {
         verdict = absl::DataLossError(absl::StrFormat(
-            "step %d: '%s' differs from the single-device step by %.4e (relative), tolerance %.1e",
-            worst->step, worst->name, worst->relative, tolerance));
+            "step %d: '%s' differs from the single-device step by %.4e (relative), tolerance %.1e%s",
+            worst->step, worst->name, worst->relative, tolerance, bf16 ? kBf16Advice : ""));
       }
     }
     PDC_RETURN_IF_ERROR(AgreeOnStatus(session_.communicator(), session_.deadline(), verdict));

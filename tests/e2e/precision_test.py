@@ -42,6 +42,12 @@ class Bf16(EndToEndTest):
         self.assertIn("(bf16)", run([executable, "--version"]).out)
         self.assertEqual(json.loads(run([PDC, "plan", executable, "--format=json"]).out)["precision"], "bf16")
 
+    def test_a_difference_in_bf16_comes_with_the_advice_to_compare_in_f32(self):
+        for executable, advises in ((self.executable("bytes", 2, 5, ADAM, BF16), True),
+                                    (self.executable("gpt_tiny", 2, 3), False)):
+            result = self.refuse(executable, 2, "verify", "--tolerance=0", says="differs from the single-device step")
+            self.assertEqual("--precision=f32 tells whether it is right" in result.err, advises, str(result))
+
     def test_parameters_stay_f32_and_a_resumed_run_is_the_uninterrupted_one(self):
         executable = self.executable("bytes", 2, 5, ADAM, BF16)
         whole = self.train(executable, 2, "whole", "--checkpoint=whole.c", steps=8)
