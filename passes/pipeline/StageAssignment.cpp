@@ -4,6 +4,7 @@
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "dialects/nn/Interfaces/NNInterfaces.h"
 #include "passes/pipeline/StageCut.h"
+#include "llvm/ADT/SetVector.h"
 #include <limits>
 
 using namespace mlir;
@@ -228,6 +229,10 @@ void StageAssignment::assignBackward() {
   for (Operation &op : step.getBody().front().without_terminator())
     if (classes.isWork(&op) && !classes.isForward(&op))
       chunks[&op] = chunkOfBackward(&op);
+  // Users before what they use: where an op's gradients are wanted is known then.
+  for (Operation &op : llvm::reverse(step.getBody().front().without_terminator()))
+    if (passesGradientsOn(&op))
+      chunks[&op] = chunkOfFewestBytes(&op);
 }
 
 /// In the first half of a backward pass is what another stage waits for, and no more: all else, also what leads to gradients of
@@ -246,26 +251,33 @@ void StageAssignment::findInputGradients() {
   }
 }
 
-/// The last chunk that has most of the forward values and parameters that the op needs, and that gradients reach it on.
-int64_t StageAssignment::chunkOfBackward(Operation *op) {
-  int64_t bound = order.chunkCount() - 1;
+/// For each forward value and each parameter that a backward op needs, the chunks that have it.
+std::vector<StageAssignment::Chunks> StageAssignment::chunksOfForward(Operation *op) {
   std::vector<Chunks> available;
   for (Value operand : op->getOperands()) {
     Operation *made = operand.getDefiningOp();
     for (unsigned argument : parametersOf(operand))
       if (const Chunks &kept = residence[nameOf(argument)]; !kept.empty())
         available.push_back(kept);
-    if (!made || !classes.isWork(made))
+    if (!made || !classes.isWork(made) || !classes.isForward(made))
       continue;
-    if (!classes.isForward(made)) {
-      bound = std::min(bound, chunkOf(made));
-      continue;
-    }
     Chunks &at = available.emplace_back(Chunks{chunkOf(made)});
     for (Operation *user : operand.getUsers())
       if (classes.isWork(user) && classes.isForward(user))
         at.insert(chunkOf(user));
   }
+  return available;
+}
+
+/// The last chunk that has most of the forward values and parameters that the op needs, and that gradients reach it on.
+int64_t StageAssignment::chunkOfBackward(Operation *op) {
+  int64_t bound = order.chunkCount() - 1;
+  for (Value operand : op->getOperands())
+    if (Operation *made = operand.getDefiningOp(); made && classes.isWork(made) && !classes.isForward(made))
+      bound = std::min(bound, chunkOf(made));
+  if (passesGradientsOn(op))
+    return bound; // for now: chunkOfFewestBytes
+  std::vector<Chunks> available = chunksOfForward(op);
   if (available.empty()) {
     int64_t wanted = chunkOfGradient(op);
     return wanted < 0 ? bound : std::min(bound, wanted);
@@ -279,6 +291,53 @@ int64_t StageAssignment::chunkOfBackward(Operation *op) {
     }
   }
   return most > 0 ? best : bound;
+}
+
+/// Gradients go in and come out, and it needs nothing else that is bound to a chunk: so it can be on any chunk on their way.
+bool StageAssignment::passesGradientsOn(Operation *op) {
+  if (!classes.isWork(op) || classes.isForward(op) || !chunksOfForward(op).empty())
+    return false;
+  bool isUsed = false;
+  for (Value result : op->getResults())
+    for (Operation *user : result.getUsers()) {
+      if (isa<dist::AlikeOp>(user))
+        continue; // a hint of a step that is not planned yet
+      if (classes.isAccumulated(result) || !classes.isWork(user))
+        return false;
+      isUsed = true;
+    }
+  return isUsed;
+}
+
+/// The two gradients that a residual connection adds up are sent as one where they are added before a cut; a gradient that
+/// a cut crosses anyway is scaled, or masked, behind it. Of the first chunk that the op can be on and the last, the one
+/// with fewer bytes to send; the last if they are equal, where the masks of a dropout were made by the forward pass.
+int64_t StageAssignment::chunkOfFewestBytes(Operation *op) {
+  auto bytesSent = [&](int64_t chunk) {
+    double bytes = 0;
+    for (Value result : op->getResults()) {
+      Chunks receivers;
+      for (Operation *user : result.getUsers())
+        if (classes.isWork(user) && chunkOf(user) != chunk)
+          receivers.insert(chunkOf(user));
+      bytes += bytesOf(result) * static_cast<double>(receivers.size());
+    }
+    for (Value operand : llvm::SmallSetVector<Value, 4>(op->operand_begin(), op->operand_end())) {
+      Operation *made = operand.getDefiningOp();
+      if (!made || !classes.isWork(made) || chunkOf(made) == chunk)
+        continue;
+      bool isThere = llvm::any_of(operand.getUsers(), [&](Operation *user) {
+        return user != op && classes.isWork(user) && chunkOf(user) == chunk;
+      });
+      bytes += isThere ? 0 : bytesOf(operand);
+    }
+    return bytes;
+  };
+  int64_t first = chunkOf(op), last = 0;
+  for (Operation *user : op->getUsers())
+    if (classes.isWork(user))
+      last = std::max(last, chunkOf(user));
+  return bytesSent(first) < bytesSent(last) ? first : last;
 }
 
 /// Where the parameters are whose gradients come of the op; -1 where there are none (a metric).

@@ -21,7 +21,8 @@ using Residence = std::map<std::string, std::set<int64_t>>;
 ///
 /// Forward ops of the deciding step belong to the chunks that a plan has given them (dist.chunk); without a plan they are
 /// cut evenly in their order (cutEvenly). Those of other steps go where their parameters are. A backward op runs where the
-/// forward values that it needs are, never behind the gradients that it needs. What is done after all micro-batches runs
+/// forward values that it needs are, never behind the gradients that it needs; one that needs none where fewest bytes are sent
+/// then. What is done after all micro-batches runs
 /// where its result is needed, except that sums of all elements (norms) are computed once and sent.
 class StageAssignment {
 public:
@@ -73,7 +74,10 @@ private:
   void followParameters();
   void assignBackward();
   void findInputGradients();
+  std::vector<Chunks> chunksOfForward(mlir::Operation *op);
   int64_t chunkOfBackward(mlir::Operation *op);
+  bool passesGradientsOn(mlir::Operation *op);
+  int64_t chunkOfFewestBytes(mlir::Operation *op);
   int64_t chunkOfGradient(mlir::Operation *op);
   void keepParameters(bool forward);
   void findHomes();

@@ -3,6 +3,7 @@
 #include "passes/pipeline/TaskOrder.h"
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <numeric>
 #include <random>
 
 namespace pdc::passes {
@@ -68,16 +69,25 @@ TEST(TaskOrder, WhatIsNoScheduleIsRefused) {
   EXPECT_NE(errorOf("B0 F0").find("runs on chunk 0 as 'BF'"), std::string::npos);
 }
 
-double slowest(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<int64_t> &begins) {
-  double worst = 0;
+std::vector<double> secondsOfParts(const std::vector<double> &ops, const std::vector<double> &cuts,
+                                   const std::vector<int64_t> &begins) {
+  std::vector<double> parts;
   for (size_t i = 0; i < begins.size(); ++i) {
     size_t end = i + 1 < begins.size() ? begins[i + 1] : ops.size();
     double seconds = (begins[i] > 0 ? cuts[begins[i]] : 0) + (end < ops.size() ? cuts[end] : 0);
-    for (size_t op = begins[i]; op < end; ++op)
-      seconds += ops[op];
-    worst = std::max(worst, seconds);
+    parts.push_back(std::accumulate(ops.begin() + begins[i], ops.begin() + end, seconds));
   }
-  return worst;
+  return parts;
+}
+
+double slowest(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<int64_t> &begins) {
+  std::vector<double> parts = secondsOfParts(ops, cuts, begins);
+  return *std::max_element(parts.begin(), parts.end());
+}
+
+double squares(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<int64_t> &begins) {
+  std::vector<double> parts = secondsOfParts(ops, cuts, begins);
+  return std::inner_product(parts.begin(), parts.end(), parts.begin(), 0.0);
 }
 
 TEST(StageCut, PartsAreEven) {
@@ -103,6 +113,29 @@ TEST(StageCut, NoCutIsBetter) {
       for (int64_t j = i + 1; j < static_cast<int64_t>(count); ++j)
         best = std::min(best, slowest(ops, cuts, {0, i, j}));
     EXPECT_DOUBLE_EQ(slowest(ops, cuts, cutEvenly(ops, cuts, 3)), best);
+  }
+}
+
+TEST(StageCut, OfEquallyGoodCutsTheMostEvenIsTaken) {
+  // The last op is the slowest part. Of the first two the slower one would take least if they were cut in the middle, where
+  // both have a message.
+  EXPECT_EQ(cutEvenly({2, 2, 2, 2, 8}, {0, 1, 1, 0, 0, 0}, 3), (std::vector<int64_t>{0, 3, 4}));
+  std::mt19937 random(11);
+  std::uniform_int_distribution<int> any(0, 5);
+  for (int trial = 0; trial < 200; ++trial) {
+    size_t count = 4 + trial % 6;
+    std::vector<double> ops(count), cuts(count + 1);
+    std::generate(ops.begin(), ops.end(), [&] { return any(random); });
+    std::generate(cuts.begin(), cuts.end(), [&] { return any(random); });
+    ops.back() += 10;
+    auto key = [&](const std::vector<int64_t> &begins) {
+      return std::pair(slowest(ops, cuts, begins), squares(ops, cuts, begins));
+    };
+    std::pair<double, double> best(1e9, 1e9);
+    for (int64_t i = 1; i < static_cast<int64_t>(count); ++i)
+      for (int64_t j = i + 1; j < static_cast<int64_t>(count); ++j)
+        best = std::min(best, key({0, i, j}));
+    EXPECT_EQ(key(cutEvenly(ops, cuts, 3)), best);
   }
 }
 
