@@ -1,5 +1,6 @@
 //===- ReportHtml.cpp - the plan of an executable as a page ---------------===//
 
+#include "compiler/plan/EqualLayers.h"
 #include "compiler/plan/Report.h"
 #include "compiler/plan/ReportText.h"
 #include "llvm/ADT/StringExtras.h"
@@ -79,6 +80,14 @@ void forEach(const json::Object &report, StringRef key, function_ref<void(const 
         body(*row);
 }
 
+/// What equal layers have stands once.
+void forEachOfEqual(const json::Object &report, StringRef key, ArrayRef<StringRef> texts,
+                    function_ref<void(const json::Object &)> body) {
+  if (const json::Array *rows = report.getArray(key))
+    for (const json::Value &row : mergeEqualLayers(*rows, texts))
+      body(*row.getAsObject());
+}
+
 void forEachWord(const json::Object &object, StringRef key, function_ref<void(StringRef)> body) {
   if (const json::Array *words = object.getArray(key))
     for (const json::Value &word : *words)
@@ -151,7 +160,7 @@ void printMemory(const json::Object &report, raw_ostream &os) {
 }
 
 void printCollectives(const json::Object &report, raw_ostream &os) {
-  os << "<h2>Collectives and messages of a step, in order</h2>\n";
+  os << "<h2>Collectives and messages of rank 0 in a step, in order</h2>\n";
   if (isEmpty(report, "collectives")) {
     os << "<p>None.</p>\n";
     return;
@@ -174,7 +183,7 @@ void printCommunication(const json::Object &report, raw_ostream &os) {
     return;
   os << "<h2>Why ranks communicate</h2>\n";
   Table table(os, {"times", "kind", "mesh axes", "bytes", "time of all", "caused by", "why"});
-  forEach(report, "communication", [&](const json::Object &row) {
+  forEachOfEqual(report, "communication", {"cause", "why"}, [&](const json::Object &row) {
     table.row()
         .figure(Twine(row.getInteger("count").value_or(1)))
         .text(escaped(row, "kind"))
@@ -225,10 +234,10 @@ void printDecisions(const json::Object &report, raw_ostream &os) {
     return;
   os << "<h2>Decisions</h2>\n";
   Table table(os, {"what", "chosen", "runner-up", "which costs more"});
-  forEach(report, "decisions", [&](const json::Object &row) {
+  forEachOfEqual(report, "decisions", {"what"}, [&](const json::Object &row) {
     std::string other = escaped(row, "runner_up");
     table.row()
-        .text(escaped(row, "what"))
+        .text(escaped(row, "what") + countText(row))
         .text(escaped(row, "chosen"))
         .text(other)
         .figure(other.empty() ? "" : secondsText(number(row, "cost_difference")))

@@ -1,10 +1,10 @@
 //===- ReportTable.cpp - the plan of an executable, for a person ----------===//
 
+#include "compiler/plan/EqualLayers.h"
 #include "compiler/plan/Report.h"
 #include "compiler/plan/ReportText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
-#include <map>
 
 using namespace llvm;
 using namespace pdc::plan;
@@ -49,24 +49,40 @@ std::string pdc::plan::axesText(const json::Object &communication) {
   return text;
 }
 
+/// "3", or "3-5".
+static std::string rangeText(int64_t first, int64_t last) {
+  return std::to_string(first) + (last > first ? "-" + std::to_string(last) : "");
+}
+
+/// Ranks that follow each other and need the same have one line.
 static void printMemory(const json::Array &rows, raw_ostream &os) {
   constexpr StringLiteral columns[] = {"parameters",         "optimizer_state", "state",
                                        "gradients",          "activations",     "temporaries",
                                        "inputs_and_outputs", "unused",          "total"};
   os << "Memory per rank, in bytes, at the instruction that needs most (kinds and unused add up to the "
         "arenas)\n";
-  os << format("  %-5s %6s", "rank", "batch");
+  os << format("  %-9s %6s", "ranks", "batch");
   for (StringRef column : columns)
     os << format(" %18s", column.str().c_str());
   os << "\n";
+  std::vector<std::pair<std::string, std::string>> lines; // ranks, numbers
+  int64_t first = 0;
   for (const json::Value &value : rows) {
     const json::Object &row = *value.getAsObject();
-    os << format("  %-5lld %6lld", static_cast<long long>(number(row, "rank")),
-                 static_cast<long long>(number(row, "local_batch")));
+    auto rank = static_cast<int64_t>(number(row, "rank"));
+    std::string numbers;
+    raw_string_ostream text(numbers);
+    text << format(" %6lld", static_cast<long long>(number(row, "local_batch")));
     for (StringRef column : columns)
-      os << format(" %18lld", static_cast<long long>(number(row, column)));
-    os << "\n";
+      text << format(" %18lld", static_cast<long long>(number(row, column)));
+    if (lines.empty() || lines.back().second != numbers) {
+      first = rank;
+      lines.emplace_back("", numbers);
+    }
+    lines.back().first = rangeText(first, rank);
   }
+  for (const auto &[ranks, numbers] : lines)
+    os << format("  %-9s", ranks.c_str()) << numbers << "\n";
 }
 
 /// A plan for other machines than this one may be looked at all the same, so this is no error.
@@ -83,66 +99,42 @@ static void printExcess(const json::Array &rows, raw_ostream &os) {
   }
 }
 
+static void printCollective(const json::Object &row, StringRef indent, raw_ostream &os) {
+  os << indent
+     << format("  %-15s %12s %12s  %lld ranks  ", row.getString("kind").value_or("").str().c_str(),
+               bytesText(number(row, "bytes")).c_str(), secondsText(number(row, "time")).c_str(),
+               static_cast<long long>(number(row, "ranks")))
+     << row.getString("label").value_or("") << "\n";
+}
+
+/// What equal layers or micro-batches do after each other stands once.
 static void printCollectives(const json::Array &rows, raw_ostream &os) {
-  os << "Collectives of a step, in order\n";
+  os << "Collectives and messages of rank 0 in a step, in order\n";
   if (rows.empty())
     os << "  none\n";
-  for (const json::Value &value : rows) {
-    const json::Object &row = *value.getAsObject();
-    os << format("  %-15s %12s %12s  %lld ranks  ", row.getString("kind").value_or("").str().c_str(),
-                 bytesText(number(row, "bytes")).c_str(), secondsText(number(row, "time")).c_str(),
-                 static_cast<long long>(number(row, "ranks")))
-       << row.getString("label").value_or("") << "\n";
+  for (const Repeat &repeat : findRepeats(keysOfEqualLayers(rows, {"label"}))) {
+    if (repeat.times > 1)
+      os << "  " << repeat.times << " times\n";
+    for (size_t i = repeat.begin; i < repeat.begin + repeat.length; ++i) {
+      json::Array alike;
+      for (size_t time = 0; time < repeat.times; ++time)
+        alike.push_back(rows[i + time * repeat.length]);
+      json::Object row = *mergeEqualLayers(alike, {"label"}).front().getAsObject();
+      row["time"] = number(*rows[i].getAsObject(), "time"); // of one
+      printCollective(row, repeat.times > 1 ? "  " : "", os);
+    }
   }
 }
 
-/// "layer11.fc" becomes "layer*.fc": layers that are alike have one line.
-static std::string withoutNumbers(StringRef text) {
-  std::string general;
-  bool inNumber = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    // Numbers at the end of a word, as in "layer11.fc" and "fc1 linear", not those in it, as in "conv2d".
-    size_t end = text.find_first_not_of("0123456789", i);
-    bool begins =
-        !inNumber && isDigit(text[i]) && (end == StringRef::npos || text[end] == '.' || text[end] == ' ');
-    inNumber = isDigit(text[i]) && (inNumber || begins);
-    if (begins)
-      general += '*';
-    if (!inNumber)
-      general += text[i];
-  }
-  return general;
-}
-
-/// Why ranks communicate; what equal layers do stands once.
 static void printCommunication(const json::Array &rows, raw_ostream &os) {
-  struct Line {
-    int64_t count = 0;
-    double seconds = 0;
-    const json::Object *first = nullptr;
-    std::string text;
-  };
-  std::vector<Line> lines;
-  std::map<std::string, size_t> known;
-  for (const json::Value &value : rows) {
-    const json::Object &row = *value.getAsObject();
-    std::string text = withoutNumbers(row.getString("cause").value_or("")) + " " +
-                       withoutNumbers(row.getString("why").value_or(""));
-    std::string key =
-        (row.getString("kind").value_or("") + axesText(row) + bytesText(number(row, "bytes")) + text).str();
-    auto [entry, inserted] = known.try_emplace(key, lines.size());
-    if (inserted)
-      lines.push_back({0, 0, &row, text});
-    Line &line = lines[entry->second];
-    line.count += row.getInteger("count").value_or(1);
-    line.seconds += number(row, "time");
-  }
   os << "Why ranks communicate (times, kind, mesh axes, bytes each, time of all)\n";
-  for (const Line &line : lines)
-    os << format("  %4lld x %-14s %-12s %12s %12s  ", static_cast<long long>(line.count),
-                 line.first->getString("kind").value_or("").str().c_str(), axesText(*line.first).c_str(),
-                 bytesText(number(*line.first, "bytes")).c_str(), secondsText(line.seconds).c_str())
-       << line.text << "\n";
+  for (const json::Value &value : mergeEqualLayers(rows, {"cause", "why"})) {
+    const json::Object &row = *value.getAsObject();
+    os << format("  %4lld x %-14s %-12s %12s %12s  ", static_cast<long long>(row.getInteger("count").value_or(1)),
+                 row.getString("kind").value_or("").str().c_str(), axesText(row).c_str(),
+                 bytesText(number(row, "bytes")).c_str(), secondsText(number(row, "time")).c_str())
+       << row.getString("cause").value_or("") << " " << row.getString("why").value_or("") << "\n";
+  }
   os << "\n";
 }
 
@@ -167,12 +159,28 @@ std::string pdc::plan::stagesText(const json::Object &row) {
   return text.empty() ? text : text + ")";
 }
 
+std::string pdc::plan::countText(const json::Object &row) {
+  int64_t count = row.getInteger("count").value_or(1);
+  return count > 1 ? " (" + std::to_string(count) + ")" : "";
+}
+
 static void printLayouts(const json::Array &rows, raw_ostream &os) {
   os << "Layouts (dimension/axis that splits it)\n";
-  for (const json::Value &value : rows) {
+  for (const json::Value &value : mergeEqualLayers(rows, {"value"})) {
     const json::Object &row = *value.getAsObject();
-    os << format("  %-36s ", row.getString("value").value_or("").str().c_str()) << layoutText(row) << stagesText(row)
-       << "\n";
+    os << format("  %-36s ", (row.getString("value").value_or("") + countText(row)).str().c_str()) << layoutText(row)
+       << stagesText(row) << "\n";
+  }
+}
+
+static void printDecisions(const json::Array &rows, raw_ostream &os) {
+  os << "\nDecisions\n";
+  for (const json::Value &value : mergeEqualLayers(rows, {"what"})) {
+    const json::Object &row = *value.getAsObject();
+    os << "  " << row.getString("what").value_or("") << countText(row) << ": " << row.getString("chosen").value_or("");
+    if (StringRef other = row.getString("runner_up").value_or(""); !other.empty())
+      os << " rather than " << other << " (" << secondsText(number(row, "cost_difference")) << " more)";
+    os << "\n";
   }
 }
 
@@ -238,11 +246,9 @@ static void printStages(const json::Object &report, raw_ostream &os) {
      << format("%.3g", 100 * number(*report.getObject("predicted"), "bubble_fraction")) << " % of a step\n";
   for (auto [index, value] : enumerate(*report.getArray("stages"))) {
     const json::Object &stage = *value.getAsObject();
-    os << "  stage " << index << ": ranks";
-    for (const json::Value &rank : *stage.getArray("ranks"))
-      os << " " << rank.getAsInteger().value_or(0);
-    const json::Array &layers = *stage.getArray("layers");
-    os << ", " << secondsText(number(stage, "time")) << ", " << static_cast<int64_t>(number(stage, "memory"))
+    const json::Array &ranks = *stage.getArray("ranks"), &layers = *stage.getArray("layers");
+    os << "  stage " << index << ": " << (ranks.size() > 1 ? "ranks " : "rank ")
+       << rangeText(ranks.front().getAsInteger().value_or(0), ranks.back().getAsInteger().value_or(0)) << ", " << secondsText(number(stage, "time")) << ", " << static_cast<int64_t>(number(stage, "memory"))
        << " B, layers";
     if (!layers.empty())
       os << " " << layers.front().getAsString().value_or("");
@@ -281,14 +287,6 @@ void pdc::plan::printTable(const json::Object &report, raw_ostream &os) {
   if (const json::Array *rows = report.getArray("communication"); rows && !rows->empty())
     printCommunication(*rows, os);
   printLayouts(*report.getArray("layouts"), os);
-  if (const json::Array *decisions = report.getArray("decisions"); decisions && !decisions->empty()) {
-    os << "\nDecisions\n";
-    for (const json::Value &value : *decisions) {
-      const json::Object &row = *value.getAsObject();
-      os << "  " << row.getString("what").value_or("") << ": " << row.getString("chosen").value_or("");
-      if (StringRef other = row.getString("runner_up").value_or(""); !other.empty())
-        os << " rather than " << other << " (" << secondsText(number(row, "cost_difference")) << " more)";
-      os << "\n";
-    }
-  }
+  if (const json::Array *decisions = report.getArray("decisions"); decisions && !decisions->empty())
+    printDecisions(*decisions, os);
 }

@@ -19,6 +19,8 @@ std::string methodText(const llvm::json::Object &search);
 std::string layoutText(const llvm::json::Object &layout);
 /// "  (stages 1, 2)", where only some have it so.
 std::string stagesText(const llvm::json::Object &layout);
+/// " (12)", of a row that stands for so many equal layers.
+std::string countText(const llvm::json::Object &row);
 /// "tensor and data"
 std::string axesText(const llvm::json::Object &communication);
 

@@ -26,17 +26,22 @@ std::vector<json::Array> plan::layersOfStages(const Stages &stages, ArrayRef<con
     for (const auto &buffer : program->buffers)
       if (buffer->kind == BufferKind::kParameter)
         home.try_emplace(buffer->name, stages.of(static_cast<int64_t>(rank)));
-  std::vector<json::Array> layers(stages.count());
-  std::vector<std::set<std::string>> known(stages.count());
+  std::vector<json::Array> layers(stages.count()), shared(stages.count());
+  std::set<std::tuple<int64_t, bool, std::string>> known;
   for (auto [rank, program] : enumerate(programs))
     for (const auto &buffer : program->buffers) {
       int64_t stage = stages.of(static_cast<int64_t>(rank));
-      if (buffer->kind != BufferKind::kParameter || home[buffer->name] != stage)
+      if (buffer->kind != BufferKind::kParameter)
         continue;
       std::string layer = StringRef(buffer->name).rsplit('.').first.str();
-      if (known[stage].insert(layer).second)
-        layers[stage].push_back(layer);
+      bool isOwn = home[buffer->name] == stage;
+      if (known.insert({stage, isOwn, layer}).second)
+        (isOwn ? layers : shared)[stage].push_back(layer);
     }
+  // A head that is an embedding, alone on its stage.
+  for (auto [own, others] : zip(layers, shared))
+    if (own.empty())
+      own = std::move(others);
   return layers;
 }
 
@@ -57,6 +62,8 @@ json::Array plan::messagesBetweenStages(const Stages &stages, ArrayRef<const Pro
       for (const auto &operand : instruction->operands)
         bytes += ElementCount(operand->shape) * ElementBytes(operand->element_type);
       StringRef what = instruction->label;
+      if (what == "send")
+        what = "unnamed value"; // of an op outside of all layers, such as the loss
       what.consume_back(" send");
       Total &total = totals[{from, to, what.str(), bytes}];
       ++total.count;

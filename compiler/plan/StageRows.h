@@ -19,7 +19,7 @@ private:
 };
 
 /// What a person calls the layers of each stage: the names of its parameters without their last part. A parameter of several
-/// stages (an embedding that is also the head) counts for the first one.
+/// stages (an embedding that is also the head) counts for the first one, and for stages that have no other.
 std::vector<llvm::json::Array> layersOfStages(const Stages &stages, llvm::ArrayRef<const program::ProgramT *> programs);
 
 /// What each stage sends the others in a step, with its bytes, the time of all such messages alone, and the reason.

@@ -118,7 +118,7 @@ class UnequalStages(EndToEndTest):
             self.assertGreater(row["bytes"], 0)
             self.assertIn("computes with it", row["why"])
         table = run([PDC, "plan", self.stages()]).out
-        self.assertIn("stage 0: ranks 0 1", table)
+        self.assertIn("stage 0: ranks 0-1, ", table)
         self.assertIn("mesh data=2", table)
 
     def test_the_search_gives_stages_the_ranks_that_suit_them(self):

@@ -71,6 +71,29 @@ ParallelSpec plan::describeParallelism(nn::StepOp step, const ParallelSpec &aske
   return found;
 }
 
+/// Ops of which the loss is made; of a step without a loss, all.
+static DenseSet<Operation *> findForward(nn::StepOp step) {
+  DenseSet<Operation *> forward;
+  bool hasLoss = false;
+  for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands()) {
+    auto role = step.getResultAttrOfType<StringAttr>(operand.getOperandNumber(), "nn.role");
+    if (!role || role.getValue() != "loss")
+      continue;
+    hasLoss = true;
+    if (Operation *made = operand.get().getDefiningOp())
+      forward.insert(made);
+  }
+  for (Operation &op : llvm::reverse(step.getBody().front())) {
+    if (!hasLoss)
+      forward.insert(&op);
+    if (forward.contains(&op))
+      for (Value operand : op.getOperands())
+        if (Operation *made = operand.getDefiningOp())
+          forward.insert(made);
+  }
+  return forward;
+}
+
 std::vector<Decision> plan::explainDecisions(nn::StepOp step, const SearchSpace &space,
                                              const Solution &solution) {
   std::vector<Decision> decisions;
@@ -92,10 +115,12 @@ std::vector<Decision> plan::explainDecisions(nn::StepOp step, const SearchSpace 
     add("layout of " + name.role.str() + " " + name.name.str(), space.nodeOfClass(index),
         [&space, index](uint32_t choice) { return describeLayout(space.domainOfClass(index)[choice]); });
   }
+  DenseSet<Operation *> forward = findForward(step);
   for (Operation &op : step.getBody().front())
     if (space.hasSplit(&op) && isa<nn::LibraryOpInterface>(op)) {
       StringRef label = nn::getLabel(op.getLoc());
-      add("split of " + (label.empty() ? "" : label.str() + " ") + op.getName().stripDialect().str(),
+      add("split of " + (label.empty() ? "" : label.str() + " ") + op.getName().stripDialect().str() +
+              (forward.contains(&op) ? "" : " (backward)"),
           space.nodeOfOp(&op), [&space, &op, mesh](uint32_t choice) {
             return describeSplit(&op, space.splitsOf(&op)[choice], mesh);
           });
