@@ -1,5 +1,7 @@
 #include "runtime/train/metrics.h"
 
+#include <poll.h>
+
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -93,7 +95,19 @@ Progress::~Progress() {
   std::fflush(out_);
 }
 
+bool Progress::AwaitRoom() const {
+  constexpr int kPollMilliseconds = 100;
+  pollfd room = {fileno(out_), POLLOUT, 0};
+  if (interrupted_ == nullptr || room.fd < 0) return true;
+  for (;;) {
+    const int ready = poll(&room, 1, kPollMilliseconds);
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
+    if (*interrupted_ != 0) return false;
+  }
+}
+
 void Progress::Show(const StepRecord& record) {
+  if (!AwaitRoom()) return;
   const std::string text = ToText(record, total_steps_, unit_);
   if (!is_terminal_) {
     std::fprintf(out_, "%s\n", text.c_str());
@@ -112,6 +126,7 @@ void Progress::Show(const StepRecord& record) {
 }
 
 void Progress::Note(const std::string& text) {
+  if (!AwaitRoom()) return;
   std::fprintf(out_, "%s%s\n", open_line_ ? "\n" : "", text.c_str());
   std::fflush(out_);
   open_line_ = false;

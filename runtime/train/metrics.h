@@ -3,6 +3,7 @@
 #ifndef PDC_RUNTIME_TRAIN_METRICS_H_
 #define PDC_RUNTIME_TRAIN_METRICS_H_
 
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -55,9 +56,15 @@ std::string ToText(const StepRecord& record, int64_t total_steps, const std::str
 // Shows steps: on a terminal one line that is redrawn with a bar, elsewhere a line per step.
 class Progress {
  public:
-  // `unit`: "tokens" or "samples".
-  Progress(std::FILE* out, bool is_terminal, int64_t total_steps, std::string unit)
-      : out_(out), is_terminal_(is_terminal), total_steps_(total_steps), unit_(std::move(unit)) {}
+  // `unit`: "tokens" or "samples". `interrupted`, if given, is not 0 once the run is to end: then what nobody reads is
+  // dropped. (mpiexec, told to end, reads no more output of its ranks; one that waited for it would not save anything.)
+  Progress(std::FILE* out, bool is_terminal, int64_t total_steps, std::string unit,
+           const volatile std::sig_atomic_t* interrupted = nullptr)
+      : out_(out),
+        is_terminal_(is_terminal),
+        total_steps_(total_steps),
+        unit_(std::move(unit)),
+        interrupted_(interrupted) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress();
@@ -67,10 +74,14 @@ class Progress {
   void Note(const std::string& text);
 
  private:
+  // Waits until there is room; false where there is none and the run was interrupted.
+  bool AwaitRoom() const;
+
   std::FILE* out_;
   bool is_terminal_;
   int64_t total_steps_;
   std::string unit_;
+  const volatile std::sig_atomic_t* interrupted_;
   bool open_line_ = false;
 };
 

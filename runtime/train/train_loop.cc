@@ -181,7 +181,7 @@ class TrainingRun {
       }
       const bool tokens = session_.executable().tokens_per_sample() > 0;
       progress_ = std::make_unique<Progress>(console_.out, console_.is_terminal, options_.steps,
-                                             tokens ? "tokens" : "samples");
+                                             tokens ? "tokens" : "samples", &received_signal);
     }
     PDC_ASSIGN_OR_RETURN(const program::Program* program, session_.program(Mode::kTrain));
     PDC_ASSIGN_OR_RETURN(loss_name_, LossName(*program));

@@ -1,6 +1,10 @@
 #include "runtime/train/metrics.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <csignal>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -74,6 +78,34 @@ TEST(Progress, IsPlainLinesInAFile) {
   EXPECT_EQ(Shown(false),
             "step 1/4  loss 2.5000  lr 0.001  0.125 s  16.4k tokens/s\n"
             "step 2/4  loss 2.5000  lr 0.001  0.125 s  16.4k tokens/s\n");
+}
+
+TEST(Progress, DropsWhatNobodyReadsOnceTheRunIsInterrupted) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_GE(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  const volatile std::sig_atomic_t running = 0, interrupted = SIGTERM;
+  std::FILE* file = fdopen(ends[1], "w");
+  {
+    Progress progress(file, false, 4, "tokens", &running);
+    progress.Note("there is room");
+  }
+  const std::string page(4096, 'x');
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+  while (write(ends[1], page.data(), page.size()) > 0) {
+  }
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
+  {
+    Progress progress(file, false, 4, "tokens", &interrupted);  // nobody reads: this would wait for ever
+    progress.Show({.step = 1, .loss = 2});
+    progress.Note("stopped");
+  }
+  EXPECT_EQ(std::fclose(file), 0);
+  std::string text(1 << 16, ' ');
+  text.resize(static_cast<size_t>(read(ends[0], text.data(), text.size())));
+  EXPECT_EQ(text.substr(0, 14), "there is room\n");
+  EXPECT_EQ(text.find("stopped"), std::string::npos);
+  close(ends[0]);
 }
 
 TEST(Progress, IsOneLineThatIsRedrawnOnATerminal) {
