@@ -1,6 +1,7 @@
 //===- MessageTimes.cpp - what messages between stages take ---------------===//
 
 #include "compiler/pipeline/MessageTimes.h"
+#include "compiler/cost/DeviceKinds.h"
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/plan/search/MeshCosts.h"
 #include "compiler/simulate/ClusterCosts.h"
@@ -35,6 +36,10 @@ public:
       before = step.result;
     }
     return seconds;
+  }
+
+  double slowness(int64_t first, int64_t count) const override {
+    return cost::slowness(*model, cost::slowestKind(*model, cluster, first, count));
   }
 
   double transferSeconds(ArrayRef<passes::TransferPiece> pieces, int64_t elementBytes) const override {

@@ -23,6 +23,8 @@ double MessageCosts::reshardSeconds(RankedTensorType type, LayoutAttr from, Layo
   return seconds;
 }
 
+double MessageCosts::slowness(int64_t, int64_t) const { return 1; }
+
 double MessageCosts::transferSeconds(ArrayRef<TransferPiece> pieces, int64_t elementBytes) const {
   std::map<std::pair<int64_t, bool>, double> busy; // of each rank, out and in
   double most = 0;

@@ -12,6 +12,8 @@ public:
   virtual ~MessageCosts() = default;
   virtual double reshardSeconds(mlir::RankedTensorType type, dist::LayoutAttr from, dist::LayoutAttr to,
                                 dist::MeshOp mesh) const;
+  /// How many times as long as on rank 0 work takes on the slowest of `count` ranks from `first` on. Here all are alike.
+  virtual double slowness(int64_t first, int64_t count) const;
   /// Until all pieces, which set out together, have arrived.
   virtual double transferSeconds(llvm::ArrayRef<TransferPiece> pieces, int64_t elementBytes) const;
 };

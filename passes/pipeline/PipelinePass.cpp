@@ -38,6 +38,7 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
     if (failed(shapes))
       return signalPassFailure();
     SmallVector<dist::MeshOp> meshes = makeMeshes(*shapes);
+    std::vector<double> slowness = slownessOfStages(*shapes);
     Residence residence;
     std::vector<std::unique_ptr<Assigned>> assigned;
     for (SmallVector<nn::StepOp> &plans : stepsInOrder(module)) {
@@ -45,7 +46,7 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
       // One stage and the whole batch: the step as it is.
       if (tasks.stages.size() == 1 && tasks.microBatches == 1)
         continue;
-      assigned.push_back(std::make_unique<Assigned>(plans.front(), std::move(tasks), residence));
+      assigned.push_back(std::make_unique<Assigned>(plans.front(), std::move(tasks), residence, slowness));
       Assigned &one = *assigned.back();
       if (failed(one.takePlans(plans, *shapes, meshes)) || failed(one.classes.run()) ||
           failed(one.checkSamples()) || failed(one.stages.assign()) ||
@@ -63,8 +64,9 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
 private:
   /// A step, and which stage does what of it.
   struct Assigned {
-    Assigned(nn::StepOp planned, TaskOrder order, Residence &residence)
-        : tasks(std::move(order)), classes(copyOf(planned), tasks.microBatches, tasks.isStream()), stages(classes, tasks, residence) {}
+    Assigned(nn::StepOp planned, TaskOrder order, Residence &residence, std::vector<double> slowness)
+        : tasks(std::move(order)), classes(copyOf(planned), tasks.microBatches, tasks.isStream()),
+          stages(classes, tasks, residence, std::move(slowness)) {}
 
     static nn::StepOp copyOf(nn::StepOp planned) {
       OpBuilder b(planned);
@@ -189,6 +191,17 @@ private:
     return SmallVector<dist::MeshOp>();
   }
 
+  /// Of the devices of each, whose ranks follow each other.
+  std::vector<double> slownessOfStages(ArrayRef<dist::MeshOp> shapes) const {
+    std::vector<double> slowness;
+    int64_t first = 0;
+    for (dist::MeshOp shape : shapes) {
+      slowness.push_back(costs->slowness(first, shape.getNumRanks()));
+      first += shape.getNumRanks();
+    }
+    return slowness;
+  }
+
   /// The meshes of the stages themselves, whose ranks follow each other.
   static SmallVector<dist::MeshOp> makeMeshes(ArrayRef<dist::MeshOp> shapes) {
     if (shapes.size() <= 1)
@@ -275,7 +288,7 @@ private:
       }
       Residence residence;
       FailureOr<dist::MeshOp> mesh = findMesh(step);
-      Assigned whole(step, std::move(tasks), residence);
+      Assigned whole(step, std::move(tasks), residence, /*slowness=*/{1});
       if (failed(mesh) || failed(whole.takePlans({step}, {*mesh}, {*mesh})) || failed(whole.classes.run()) ||
           failed(whole.stages.assign()))
         return failure();

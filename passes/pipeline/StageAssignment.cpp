@@ -169,11 +169,22 @@ LogicalResult StageAssignment::cutForward() {
       for (int64_t cut = position[op] + 1; cut <= last; ++cut)
         secondsOfCut[cut] += kMessageSeconds + bytesOf(result) / kMessageBytesPerSecond;
     }
-  std::vector<int64_t> begins = cutEvenly(seconds, secondsOfCut, order.chunkCount());
+  std::vector<double> slowness;
+  for (int64_t chunk = 0; chunk < order.chunkCount(); ++chunk)
+    slowness.push_back(slownessOf(chunk));
+  std::vector<int64_t> begins = cutEvenly(seconds, secondsOfCut, slowness);
   for (auto [index, op] : llvm::enumerate(ops))
     chunks[op] =
         std::distance(begins.begin(), llvm::upper_bound(begins, static_cast<int64_t>(index))) - 1;
   return success();
+}
+
+/// Copies of a chunk lie on several stages.
+double StageAssignment::slownessOf(int64_t chunk) const {
+  double slowest = 0;
+  for (int64_t stage : order.stagesOf(chunk))
+    slowest = std::max(slowest, slownessOfStage[stage]);
+  return slowest;
 }
 
 std::vector<ChunkSeconds> StageAssignment::secondsOfChunks() const {
@@ -188,7 +199,7 @@ std::vector<ChunkSeconds> StageAssignment::secondsOfChunks() const {
     ChunkSeconds &chunk = seconds[chunkOf(&op)];
     char kind = kindOf(&op);
     (kind == 'F' ? chunk.forward : kind == 'I' ? chunk.backwardInput : chunk.backwardWeight) +=
-        secondsOf(&op) * share;
+        secondsOf(&op) * share * slownessOf(chunkOf(&op));
     for (Value result : op.getResults()) {
       bool isSent = !classes.isAccumulated(result) && llvm::any_of(result.getUsers(), [&](Operation *user) {
         return classes.isWork(user) && chunkOf(user) != chunkOf(&op);

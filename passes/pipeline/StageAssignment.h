@@ -26,8 +26,11 @@ using Residence = std::map<std::string, std::set<int64_t>>;
 /// where its result is needed, except that sums of all elements (norms) are computed once and sent.
 class StageAssignment {
 public:
-  StageAssignment(const StepClasses &classes, const TaskOrder &order, Residence &residence)
-      : classes(classes), order(order), residence(residence), step(classes.step) {}
+  /// `slownessOfStage`: how many times as long as on the devices of the first work takes on those of each stage.
+  StageAssignment(const StepClasses &classes, const TaskOrder &order, Residence &residence,
+                  std::vector<double> slownessOfStage)
+      : classes(classes), order(order), residence(residence), step(classes.step),
+        slownessOfStage(std::move(slownessOfStage)) {}
 
   /// Gives Work ops their chunks, and parameters theirs. Error: fewer layers with parameters than chunks.
   mlir::LogicalResult assign();
@@ -70,6 +73,7 @@ private:
   std::string nameOf(unsigned argument) const;
   llvm::SmallVector<mlir::Operation *> forwardOps() const;
   mlir::LogicalResult cutForward();
+  double slownessOf(int64_t chunk) const;
   mlir::LogicalResult takePlannedChunks(llvm::ArrayRef<mlir::Operation *> ops);
   void followParameters();
   void assignBackward();
@@ -93,6 +97,7 @@ private:
   const TaskOrder &order;
   Residence &residence;
   mutable nn::StepOp step;
+  std::vector<double> slownessOfStage;
   bool decides = false;
   llvm::DenseMap<mlir::Operation *, int64_t> chunks;
   llvm::DenseSet<mlir::Operation *> inputGradients; // of the backward pass: what another chunk waits for

@@ -15,9 +15,9 @@ struct Cut {
 
 /// best[p][i]: of the first i ops in p parts. `join` gives the cost of what is before a part together with the part's.
 template <typename Join>
-std::vector<std::vector<Cut>> findCuts(ArrayRef<double> secondsOfOp, ArrayRef<double> secondsOfCut, int64_t parts,
-                                       Join join) {
-  auto count = static_cast<int64_t>(secondsOfOp.size());
+std::vector<std::vector<Cut>> findCuts(ArrayRef<double> secondsOfOp, ArrayRef<double> secondsOfCut,
+                                       ArrayRef<double> slownessOfPart, Join join) {
+  auto count = static_cast<int64_t>(secondsOfOp.size()), parts = static_cast<int64_t>(slownessOfPart.size());
   std::vector<double> before(count + 1, 0);
   for (int64_t i = 0; i < count; ++i)
     before[i + 1] = before[i] + secondsOfOp[i];
@@ -27,7 +27,7 @@ std::vector<std::vector<Cut>> findCuts(ArrayRef<double> secondsOfOp, ArrayRef<do
   for (int64_t part = 1; part <= parts; ++part)
     for (int64_t end = part; end <= count - (parts - part); ++end)
       for (int64_t begin = part - 1; begin < end; ++begin) {
-        double seconds = before[end] - before[begin] + border(begin) + border(end);
+        double seconds = slownessOfPart[part - 1] * (before[end] - before[begin]) + border(begin) + border(end);
         Cut found{join(best[part - 1][begin].cost, seconds), begin};
         if (found.cost < best[part][end].cost)
           best[part][end] = found;
@@ -38,14 +38,14 @@ std::vector<std::vector<Cut>> findCuts(ArrayRef<double> secondsOfOp, ArrayRef<do
 } // namespace
 
 std::vector<int64_t> pdc::passes::cutEvenly(ArrayRef<double> secondsOfOp, ArrayRef<double> secondsOfCut,
-                                            int64_t parts) {
-  auto count = static_cast<int64_t>(secondsOfOp.size());
-  double slowest = findCuts(secondsOfOp, secondsOfCut, parts, [](double cost, double seconds) {
+                                            ArrayRef<double> slownessOfPart) {
+  auto count = static_cast<int64_t>(secondsOfOp.size()), parts = static_cast<int64_t>(slownessOfPart.size());
+  double slowest = findCuts(secondsOfOp, secondsOfCut, slownessOfPart, [](double cost, double seconds) {
                      return std::max(cost, seconds);
                    })[parts][count].cost;
   // How even the rest is decides among all cuts whose slowest part is no slower, also those that begin with a part which is
   // slower than it need be.
-  auto best = findCuts(secondsOfOp, secondsOfCut, parts, [&](double cost, double seconds) {
+  auto best = findCuts(secondsOfOp, secondsOfCut, slownessOfPart, [&](double cost, double seconds) {
     return seconds <= slowest ? cost + seconds * seconds : std::numeric_limits<double>::infinity();
   });
   std::vector<int64_t> begins(parts);

@@ -8,12 +8,12 @@
 
 namespace pdc::passes {
 
-/// Cuts ops in a row into `parts` parts that follow each other, none of them empty, so that the slowest takes least time
-/// (of equally good cuts, the one whose parts' squares add up to least). A part takes the time of its ops and of the
-/// messages at its borders: `secondsOfCut[i]` of a cut before op i. Exact, by dynamic programming: O(parts * ops^2).
-/// Returns where the parts begin; needs at least `parts` ops.
+/// Cuts ops in a row into parts that follow each other, none of them empty, so that the slowest takes least time
+/// (of equally good cuts, the one whose parts' squares add up to least). A part takes the time of its ops, times the
+/// slowness of what computes it, and of the messages at its borders: `secondsOfCut[i]` of a cut before op i. Exact, by dynamic programming: O(parts * ops^2).
+/// Returns where the parts begin; needs at least as many ops as parts.
 std::vector<int64_t> cutEvenly(llvm::ArrayRef<double> secondsOfOp, llvm::ArrayRef<double> secondsOfCut,
-                               int64_t parts);
+                               llvm::ArrayRef<double> slownessOfPart);
 
 } // namespace pdc::passes
 

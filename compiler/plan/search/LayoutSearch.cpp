@@ -1,6 +1,7 @@
 //===- LayoutSearch.cpp - the best layouts of a model's steps -------------===//
 
 #include "compiler/plan/search/LayoutSearch.h"
+#include "compiler/cost/DeviceKinds.h"
 #include "compiler/plan/search/ApplyLayouts.h"
 #include "compiler/plan/search/Candidates.h"
 #include "compiler/plan/search/Explain.h"
@@ -99,7 +100,10 @@ private:
     made.mesh = dist::MeshOp::create(b, module.getLoc(), kMesh, b.getStrArrayAttr(axes),
                                      b.getDenseI64ArrayAttr(shape.sizes));
     made.rules = std::make_unique<LayoutRules>(parallel, request.rules);
-    made.costs = std::make_unique<MeshCosts>(request.cluster, request.costs, made.mesh);
+    // All ranks do the same: an op takes as long as on the slowest device.
+    made.costs = std::make_unique<MeshCosts>(
+        request.cluster, request.costs, made.mesh,
+        MeshPlace{1, cost::ranksOfEachKind(request.cluster, 0, made.mesh.getNumRanks())});
     made.space = makeSpace(step, made);
     return made;
   }

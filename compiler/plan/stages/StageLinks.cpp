@@ -1,25 +1,15 @@
 //===- StageLinks.cpp - where stages and replicas lie ---------------------===//
 
 #include "compiler/plan/stages/StageLinks.h"
+#include "compiler/cost/DeviceKinds.h"
 #include <algorithm>
 
 using namespace pdc;
 using namespace pdc::plan;
 
-/// The rank of a stage whose device computes slowest; one for each kind, so that layouts are searched once for it.
+/// One rank for each kind of device, so that layouts are searched once for it.
 int64_t StageLinks::slowestOf(int64_t first, int64_t ranks) const {
-  cost::OpWork work;
-  work.opClass = machine::OpClass::Matmul;
-  work.flops = 1e12;
-  int64_t slowest = -1, begin = 0;
-  for (const machine::NodeGroup &group : cluster.nodes) {
-    int64_t end = begin + group.count * group.devicesPerNode;
-    bool isUsed = begin < first + ranks && end > first;
-    if (isUsed && (slowest < 0 || costs.opSeconds(work, begin) > costs.opSeconds(work, slowest)))
-      slowest = begin;
-    begin = end;
-  }
-  return std::max<int64_t>(slowest, 0);
+  return cost::slowestKind(costs, cluster, first, ranks);
 }
 
 cost::GroupShape StageLinks::link(int64_t a, int64_t b) const {

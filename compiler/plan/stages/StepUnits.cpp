@@ -43,7 +43,7 @@ bool StepUnits::build(int wanted) {
     order.stages.push_back({{'F', 0, unit}, {'B', 0, unit}});
     order.stageOf.push_back(unit);
   }
-  assignment = std::make_unique<passes::StageAssignment>(*classes, order, residence);
+  assignment = std::make_unique<passes::StageAssignment>(*classes, order, residence, std::vector<double>(count, 1.0));
   for (Operation *op : forward)
     op->setAttr(dist::kChunkAttr, b.getI64IntegerAttr(units.lookup(op)));
   bool isAssigned = succeeded(assignment->assign());

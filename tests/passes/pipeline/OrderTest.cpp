@@ -70,34 +70,41 @@ TEST(TaskOrder, WhatIsNoScheduleIsRefused) {
 }
 
 std::vector<double> secondsOfParts(const std::vector<double> &ops, const std::vector<double> &cuts,
-                                   const std::vector<int64_t> &begins) {
+                                   const std::vector<double> &slowness, const std::vector<int64_t> &begins) {
   std::vector<double> parts;
   for (size_t i = 0; i < begins.size(); ++i) {
     size_t end = i + 1 < begins.size() ? begins[i + 1] : ops.size();
-    double seconds = (begins[i] > 0 ? cuts[begins[i]] : 0) + (end < ops.size() ? cuts[end] : 0);
-    parts.push_back(std::accumulate(ops.begin() + begins[i], ops.begin() + end, seconds));
+    double seconds = slowness[i] * std::accumulate(ops.begin() + begins[i], ops.begin() + end, 0.0);
+    parts.push_back(seconds + (begins[i] > 0 ? cuts[begins[i]] : 0) + (end < ops.size() ? cuts[end] : 0));
   }
   return parts;
 }
 
-double slowest(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<int64_t> &begins) {
-  std::vector<double> parts = secondsOfParts(ops, cuts, begins);
+double slowest(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<double> &slowness,
+               const std::vector<int64_t> &begins) {
+  std::vector<double> parts = secondsOfParts(ops, cuts, slowness, begins);
   return *std::max_element(parts.begin(), parts.end());
 }
 
-double squares(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<int64_t> &begins) {
-  std::vector<double> parts = secondsOfParts(ops, cuts, begins);
+double squares(const std::vector<double> &ops, const std::vector<double> &cuts, const std::vector<double> &slowness,
+               const std::vector<int64_t> &begins) {
+  std::vector<double> parts = secondsOfParts(ops, cuts, slowness, begins);
   return std::inner_product(parts.begin(), parts.end(), parts.begin(), 0.0);
 }
 
 TEST(StageCut, PartsAreEven) {
-  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 0, 0, 0}, 2), (std::vector<int64_t>{0, 2}));
-  EXPECT_EQ(cutEvenly({3, 1, 1, 1}, {0, 0, 0, 0, 0}, 2), (std::vector<int64_t>{0, 1}));
-  EXPECT_EQ(cutEvenly({1, 1, 1}, {0, 0, 0, 0}, 3), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 1}), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(cutEvenly({3, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 1}), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(cutEvenly({1, 1, 1}, {0, 0, 0, 0}, {1, 1, 1}), (std::vector<int64_t>{0, 1, 2}));
 }
 
 TEST(StageCut, ACheapBorderIsWorthAnUnevenCut) {
-  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 9, 0, 0}, 2), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 9, 0, 0}, {1, 1}), (std::vector<int64_t>{0, 1}));
+}
+
+TEST(StageCut, SlowDevicesGetLess) {
+  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 0, 0, 0}, {3, 1}), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(cutEvenly({1, 1, 1, 1}, {0, 0, 0, 0, 0}, {1, 3}), (std::vector<int64_t>{0, 3}));
 }
 
 TEST(StageCut, NoCutIsBetter) {
@@ -105,21 +112,22 @@ TEST(StageCut, NoCutIsBetter) {
   std::uniform_real_distribution<double> any(0, 1);
   for (int trial = 0; trial < 200; ++trial) {
     size_t count = 3 + trial % 6;
-    std::vector<double> ops(count), cuts(count + 1);
+    std::vector<double> ops(count), cuts(count + 1), slowness(3);
     std::generate(ops.begin(), ops.end(), [&] { return any(random); });
     std::generate(cuts.begin(), cuts.end(), [&] { return any(random); });
+    std::generate(slowness.begin(), slowness.end(), [&] { return 1 + any(random); });
     double best = 1e9;
     for (int64_t i = 1; i < static_cast<int64_t>(count); ++i)
       for (int64_t j = i + 1; j < static_cast<int64_t>(count); ++j)
-        best = std::min(best, slowest(ops, cuts, {0, i, j}));
-    EXPECT_DOUBLE_EQ(slowest(ops, cuts, cutEvenly(ops, cuts, 3)), best);
+        best = std::min(best, slowest(ops, cuts, slowness, {0, i, j}));
+    EXPECT_DOUBLE_EQ(slowest(ops, cuts, slowness, cutEvenly(ops, cuts, slowness)), best);
   }
 }
 
 TEST(StageCut, OfEquallyGoodCutsTheMostEvenIsTaken) {
   // The last op is the slowest part. Of the first two the slower one would take least if they were cut in the middle, where
   // both have a message.
-  EXPECT_EQ(cutEvenly({2, 2, 2, 2, 8}, {0, 1, 1, 0, 0, 0}, 3), (std::vector<int64_t>{0, 3, 4}));
+  EXPECT_EQ(cutEvenly({2, 2, 2, 2, 8}, {0, 1, 1, 0, 0, 0}, {1, 1, 1}), (std::vector<int64_t>{0, 3, 4}));
   std::mt19937 random(11);
   std::uniform_int_distribution<int> any(0, 5);
   for (int trial = 0; trial < 200; ++trial) {
@@ -127,15 +135,16 @@ TEST(StageCut, OfEquallyGoodCutsTheMostEvenIsTaken) {
     std::vector<double> ops(count), cuts(count + 1);
     std::generate(ops.begin(), ops.end(), [&] { return any(random); });
     std::generate(cuts.begin(), cuts.end(), [&] { return any(random); });
+    const std::vector<double> slowness = {1, trial % 2 ? 1.0 : 2.0, 1};
     ops.back() += 10;
     auto key = [&](const std::vector<int64_t> &begins) {
-      return std::pair(slowest(ops, cuts, begins), squares(ops, cuts, begins));
+      return std::pair(slowest(ops, cuts, slowness, begins), squares(ops, cuts, slowness, begins));
     };
     std::pair<double, double> best(1e9, 1e9);
     for (int64_t i = 1; i < static_cast<int64_t>(count); ++i)
       for (int64_t j = i + 1; j < static_cast<int64_t>(count); ++j)
         best = std::min(best, key({0, i, j}));
-    EXPECT_EQ(key(cutEvenly(ops, cuts, 3)), best);
+    EXPECT_EQ(key(cutEvenly(ops, cuts, slowness)), best);
   }
 }
 
