@@ -3,7 +3,7 @@
 #ifndef PDC_RUNTIME_TRAIN_METRICS_H_
 #define PDC_RUNTIME_TRAIN_METRICS_H_
 
-#include <csignal>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -59,7 +59,7 @@ class Progress {
   // `unit`: "tokens" or "samples". `interrupted`, if given, is not 0 once the run is to end: then what nobody reads is
   // dropped. (mpiexec, told to end, reads no more output of its ranks; one that waited for it would not save anything.)
   Progress(std::FILE* out, bool is_terminal, int64_t total_steps, std::string unit,
-           const volatile std::sig_atomic_t* interrupted = nullptr)
+           const std::atomic<int>* interrupted = nullptr)
       : out_(out),
         is_terminal_(is_terminal),
         total_steps_(total_steps),
@@ -81,7 +81,7 @@ class Progress {
   bool is_terminal_;
   int64_t total_steps_;
   std::string unit_;
-  const volatile std::sig_atomic_t* interrupted_;
+  const std::atomic<int>* interrupted_;
   bool open_line_ = false;
 };
 

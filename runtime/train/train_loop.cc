@@ -1,5 +1,6 @@
 #include "runtime/train/train_loop.h"
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -25,7 +26,9 @@ using program::Mode;
 
 constexpr std::chrono::minutes kCheckpointGrace(10);
 
-volatile std::sig_atomic_t received_signal = 0;
+// Lock-free, so that a handler may set it; and read by ranks that are threads of one process.
+std::atomic<int> received_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
 
 // Takes SIGINT and SIGTERM while it lives; a second one of them ends the process as usual.
 class SignalWatch {
@@ -265,7 +268,7 @@ class TrainingRun {
     if (!checkpoints()) return absl::OkStatus();
     PDC_ASSIGN_OR_RETURN(const bool stop,
                          OnAnyRank(session_.communicator(), session_.deadline(), received_signal != 0));
-    if (stop) signal_ = received_signal != 0 ? received_signal : SIGTERM;
+    if (const int signal = received_signal; stop) signal_ = signal != 0 ? signal : SIGTERM;
     const bool due = options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0;
     if (!due && !last && !stop) return absl::OkStatus();
     const program::Executable& executable = session_.executable();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <atomic>
 #include <csignal>
 #include <string>
 
@@ -84,7 +85,7 @@ TEST(Progress, DropsWhatNobodyReadsOnceTheRunIsInterrupted) {
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   ASSERT_GE(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
-  const volatile std::sig_atomic_t running = 0, interrupted = SIGTERM;
+  const std::atomic<int> running = 0, interrupted = SIGTERM;
   std::FILE* file = fdopen(ends[1], "w");
   {
     Progress progress(file, false, 4, "tokens", &running);
