@@ -118,6 +118,8 @@ class Compile(EndToEndTest):
                 made = self.executable(name, ranks, 8, *options)
                 kept = self.executable(name, ranks, 8, *options, f"--plan-out={self.path('plan.mlir')}")
                 self.assertTrue(read(made) == read(kept), "the executables differ")
+                printed = run([PDC, model(name), "--to=plan", "--batch=8", f"--ranks={ranks}", *options])
+                self.assertEqual(printed.out.strip(), read(self.path("plan.mlir")).decode().strip())
                 again = self.path("again")
                 result = run([PDC, model(name), "-o", again, "--batch=8", f"--plan-in={self.path('plan.mlir')}"])
                 self.assertEqual(result.code, 0, str(result))

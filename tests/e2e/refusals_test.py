@@ -140,6 +140,15 @@ class CompilerRefuses(EndToEndTest):
         self.diagnose(model("bytes"), "-o", "exe", "--batch=4", "--memory-limit=100kb",
                       says=["does not fit", "--memory-limit=102400", "more than", "bytes", "split it into --micro-batches"], place="bytes.mlir:2:1")
 
+    def test_a_plan_whose_step_has_a_mistake(self):
+        made = run([PDC, model("bytes"), "--to=plan", "-o", "plan.mlir", "--batch=4", "--ranks=2"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        text = read(self.path("plan.mlir")).decode()
+        write(self.path("plan.mlir"), text.replace('nn.role = "parameter"', 'nn.role = "parametre"', 1).encode())
+        # The step's line, and not all of the step.
+        self.diagnose(model("bytes"), "-o", "exe", "--batch=4", "--plan-in=plan.mlir", place="plan.mlir:",
+                      says=["'nn.step' op argument #0 has nn.role \"parametre\"", "expected one of parameter"])
+
     def test_models_with_mistakes(self):
         text = read(model("bytes")).decode()
         for change, says in (

@@ -4,7 +4,7 @@
 import json
 import os
 
-from support import PDC, EndToEndTest, main, model, run, write
+from support import PDC, EndToEndTest, main, model, read, run, write
 
 CLUSTER = """name: pair
 devices:
@@ -80,11 +80,25 @@ class Simulate(EndToEndTest):
         ):
             with self.subTest(arguments=arguments):
                 self.refuse_pdc("simulate", *arguments, says=says)
-        # A text that is no plan is told with its own line.
-        result = run([PDC, "simulate", "text", "--cluster=local"], self.folder)
-        self.assertNotEqual(result.code, 0)
-        self.assertIn("text: is neither an executable nor a plan", result.err)
+        self.refuse_pdc("simulate", "text", "--cluster=local", says="text: is neither an executable nor a plan (")
         self.assertFalse(os.path.exists(self.path("no")))
+
+    def test_plans_with_mistakes_are_told_in_one_line(self):
+        made = run([PDC, model("mlp"), "--to=plan", "-o", "plan.mlir", "--batch=8", "--ranks=4",
+                    "--parallel=pipeline=2,data=2"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        plan = read(self.path("plan.mlir")).decode()
+        for changed, says in (
+            (read(model("mlp")).decode(), "expected a plan with one dist.mesh"),
+            (plan[:len(plan) // 2], "is neither an executable nor a plan ("),
+            (plan.replace('nn.role = "parameter"', 'nn.role = "parametre"', 1), "expected one of parameter"),
+            (plan.replace('dist.schedule = "1f1b"', 'dist.schedule = "spiral"'), "there is no schedule 'spiral'"),
+            (plan.replace("dist.micro_batches = 2", "dist.micro_batches = 8"), "batch of 8"),
+        ):
+            with self.subTest(says=says):
+                write(self.path("changed.mlir"), changed.encode())
+                result = self.refuse_pdc("simulate", "changed.mlir", "--cluster=local", says=["changed.mlir:", says])
+                self.assertEqual(len(result.err.splitlines()), 1, str(result))
 
 
 if __name__ == "__main__":

@@ -188,6 +188,7 @@ bool readPlanning(Arguments &arguments) {
     mlir::DialectRegistry registry;
     pipeline::registerDialects(registry);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+    context.printOpOnDiagnostic(false); // as where it is compiled, below
     auto plan = pipeline::parsePlan(options.plan, options.planName, &context);
     if (!plan)
       return false;
@@ -221,7 +222,7 @@ bool readPlanning(Arguments &arguments) {
     return false;
   if (!readRecompute(arguments))
     return false;
-  options.keepsPlan = !arguments.planOut.empty();
+  options.keepsPlan = !arguments.planOut.empty() || arguments.to == "plan"; // what is printed can be read again, too
   // Here, so that a word that is none is told before the model is read.
   if (auto method = plan::makeSearchMethod(options.search); !method)
     return tell(method.takeError());

@@ -4,11 +4,13 @@
 #include "compiler/codegen/executable/ExecutableWriter.h"
 #include "compiler/machine/ClusterFile.h"
 #include "compiler/pipeline/Compiler.h"
+#include "compiler/pipeline/ParseModule.h"
 #include "compiler/pipeline/PlanFile.h"
 #include "compiler/simulate/ClusterCosts.h"
 #include "compiler/simulate/StepReport.h"
 #include "compiler/simulate/StepTrace.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "runtime/base/file_uses.h"
 #include "runtime/kernels/library.h"
@@ -21,6 +23,7 @@
 #include "tools/pdc/OutputFile.h"
 #include "llvm/Object/ELF.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 
 using namespace pdc;
 using namespace pdc::tool;
@@ -35,16 +38,40 @@ llvm::Error error(const std::string &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", message.c_str());
 }
 
+/// Keeps the first error of a context, to be told in one line.
+class FirstError {
+public:
+  explicit FirstError(mlir::MLIRContext &context)
+      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error || !text.empty())
+            return mlir::success();
+          text = diagnostic.str();
+          if (auto place = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>())
+            line = std::to_string(place.getLine()) + ":" + std::to_string(place.getColumn()) + ": ";
+          return mlir::success();
+        }) {}
+
+  std::string text, line; // "3:1: "
+
+private:
+  mlir::ScopedDiagnosticHandler handler;
+};
+
 /// Compiles a plan file as far as programs, for the cluster that it is to be simulated on.
 llvm::Expected<std::string> payloadOfPlan(llvm::StringRef text, const Arguments &arguments) {
   mlir::DialectRegistry registry;
   pipeline::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
-  auto plan = pipeline::parsePlan(text, arguments.input, &context);
-  auto ranks = plan ? pipeline::ranksOfPlan(*plan) : mlir::FailureOr<int64_t>(mlir::failure());
+  FirstError first(context);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, arguments.input), llvm::SMLoc());
+  auto plan = pipeline::parseModule(sources, &context);
+  if (!plan)
+    return error(arguments.input + ": is neither an executable nor a plan (" + first.line + first.text + ")");
+  auto ranks = pipeline::ranksOfPlan(*plan);
   if (mlir::failed(ranks))
-    return error(arguments.input + ": is neither an executable nor a plan");
+    return error(arguments.input + ":" + first.line + first.text);
   pipeline::CompileOptions options;
   options.ranks = *ranks;
   options.plan = text.str();
@@ -62,7 +89,7 @@ llvm::Expected<std::string> payloadOfPlan(llvm::StringRef text, const Arguments 
   };
   auto compiled = pipeline::compileFrom(*plan, options, pipeline::Phase::Plan);
   if (mlir::failed(compiled))
-    return error(arguments.input + ": the plan does not compile");
+    return error(arguments.input + ":" + first.line + first.text);
   return std::move(compiled->payload);
 }
 
