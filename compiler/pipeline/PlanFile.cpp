@@ -8,6 +8,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/bias/BiasPasses.h"
+#include "passes/layouts/Reshard.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/SourceMgr.h"
 #include <algorithm>
@@ -192,6 +193,24 @@ static LogicalResult compareSteps(nn::StepOp expectedStep, nn::StepOp foundStep,
   return success();
 }
 
+/// That every value's layout is one on its step's mesh. Passes before `partition` count the bytes of its parts.
+static LogicalResult checkMeshes(ModuleOp plan) {
+  for (nn::StepOp step : plan.getOps<nn::StepOp>()) {
+    auto name = step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr);
+    auto mesh = name ? plan.lookupSymbol<dist::MeshOp>(name.getAttr()) : dist::MeshOp();
+    if (!mesh)
+      return step.emitOpError("has no mesh: expected the attribute dist.mesh to name a dist.mesh");
+    for (Value argument : step.getBody().getArguments())
+      if (failed(passes::checkFits(step, argument, mesh)))
+        return failure();
+    for (Operation &op : step.getBody().front())
+      for (Value result : op.getResults())
+        if (failed(passes::checkFits(&op, result, mesh)))
+          return failure();
+  }
+  return success();
+}
+
 LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
   FailureOr<OwningOpRef<ModuleOp>> expectedModule = withoutLayouts(module),
                                    foundModule = withoutLayouts(plan);
@@ -205,6 +224,8 @@ LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
       if (failed(compareSteps(step, found, plan)))
         return failure();
   }
+  if (failed(checkMeshes(plan)))
+    return failure();
   for (StringRef name : {dist::kStagesAttr, dist::kMicroBatchesAttr, dist::kScheduleAttr, dist::kRecomputeAttr,
                          dist::kStageMeshesAttr})
     if (Attribute stated = plan->getAttr(name))

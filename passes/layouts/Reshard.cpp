@@ -72,6 +72,13 @@ std::string passes::checkFits(LayoutAttr layout, ArrayRef<int64_t> shape, dist::
   return "";
 }
 
+LogicalResult passes::checkFits(Operation *op, Value value, dist::MeshOp mesh) {
+  std::string error = checkFits(dist::getLayout(value), cast<RankedTensorType>(value.getType()).getShape(), mesh);
+  if (!error.empty())
+    return op->emitOpError() << "has a value of type " << value.getType() << " whose " << error;
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Layouts as numbers
 //===----------------------------------------------------------------------===//

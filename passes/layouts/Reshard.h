@@ -51,6 +51,8 @@ mlir::FailureOr<llvm::SmallVector<ReshardStep>> planReshard(dist::LayoutAttr fro
 
 /// Why a value of this shape cannot have the layout on the mesh; empty where it can.
 std::string checkFits(dist::LayoutAttr layout, llvm::ArrayRef<int64_t> shape, dist::MeshOp mesh);
+/// Emits an error at `op` where `value`, of its own, cannot have the layout that it states on the mesh.
+mlir::LogicalResult checkFits(mlir::Operation *op, mlir::Value value, dist::MeshOp mesh);
 
 /// The part of a value that a rank holds.
 struct LocalPart {

@@ -69,14 +69,6 @@ static LogicalResult checkOp(Operation *op) {
   return success();
 }
 
-static LogicalResult checkSize(Operation *op, Value value, dist::MeshOp mesh) {
-  std::string error =
-      checkFits(dist::getLayout(value), cast<RankedTensorType>(value.getType()).getShape(), mesh);
-  if (!error.empty())
-    return op->emitOpError() << "has a value of type " << value.getType() << " whose " << error;
-  return success();
-}
-
 FailureOr<dist::MeshOp> passes::findMesh(nn::StepOp step) {
   auto name = step->getAttrOfType<FlatSymbolRefAttr>(dist::kMeshAttr);
   auto mesh = name ? SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(step, name) : dist::MeshOp();
@@ -87,11 +79,11 @@ FailureOr<dist::MeshOp> passes::findMesh(nn::StepOp step) {
 
 LogicalResult passes::checkLayouts(nn::StepOp step, dist::MeshOp mesh) {
   for (Value argument : step.getBody().getArguments())
-    if (failed(checkSize(step, argument, mesh)))
+    if (failed(checkFits(step, argument, mesh)))
       return failure();
   for (Operation &op : step.getBody().front()) {
     for (Value result : op.getResults())
-      if (failed(checkSize(&op, result, mesh)))
+      if (failed(checkFits(&op, result, mesh)))
         return failure();
     if (failed(checkOp(&op)))
       return failure();

@@ -149,6 +149,17 @@ class CompilerRefuses(EndToEndTest):
         self.diagnose(model("bytes"), "-o", "exe", "--batch=4", "--plan-in=plan.mlir", place="plan.mlir:",
                       says=["'nn.step' op argument #0 has nn.role \"parametre\"", "expected one of parameter"])
 
+    def test_a_plan_whose_mesh_lacks_an_axis_of_its_layouts(self):
+        # Where stages compute again, the bytes of parts are counted before the plan is partitioned.
+        made = run([PDC, model("bytes"), "-o", "made", "--plan-out=plan.mlir", "--batch=8", "--ranks=4", "--recompute=full",
+                    "--parallel=pipeline=2:2,data=1:2,tensor=2:1"], self.folder)
+        self.assertEqual(made.code, 0, str(made))
+        text = read(self.path("plan.mlir")).decode()
+        for axes in ("", '"data" = 2'):
+            write(self.path("plan.mlir"), text.replace('axes(["tensor" = 2])', f"axes([{axes}])").encode())
+            self.diagnose(model("bytes"), "-o", "exe", "--batch=8", "--plan-in=plan.mlir", place="plan.mlir:",
+                          says=["'nn.step' op has a value of type", 'has no axis "tensor"'])
+
     def test_models_with_mistakes(self):
         text = read(model("bytes")).decode()
         for change, says in (
