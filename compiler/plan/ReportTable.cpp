@@ -209,14 +209,22 @@ static void printSimulated(const json::Object &search, raw_ostream &os) {
   }
 }
 
+/// The plans of a space, which can be more than a number of JSON holds.
+static std::string plansText(double plans) {
+  if (plans >= 1e308)
+    return "over 1e+308 plans";
+  std::string text;
+  raw_string_ostream(text) << format("%.3g plans", plans);
+  return text;
+}
+
 static void printSearch(const json::Object &report, raw_ostream &os) {
   printMesh(report, "Mesh", os);
   if (const json::Array *mesh = report.getArray("mesh"); mesh && !mesh->empty())
     os << "\n";
   const json::Object *search = report.getObject("search");
   if (search && search->getNumber("lower_bound")) {
-    os << "Search: " << methodText(*search) << ", "
-       << format("%.3g", number(*search, "plans_considered")) << " plans, cost "
+    os << "Search: " << methodText(*search) << ", " << plansText(number(*search, "plans_considered")) << ", cost "
        << secondsText(number(*search, "cost"))
        << ", lower bound " << secondsText(number(*search, "lower_bound")) << " (gap "
        << format("%.3g", 100 * number(*search, "gap")) << " %)\n";
