@@ -4,6 +4,7 @@
 #include "compiler/codegen/executable/ExecutableWriter.h"
 #include "compiler/cost/CostModel.h"
 #include "compiler/machine/ClusterFile.h"
+#include "compiler/machine/ir/ClusterAttr.h"
 #include "compiler/pipeline/Compiler.h"
 #include "compiler/pipeline/PlanFile.h"
 #include "compiler/pipeline/TaskSchedule.h"
@@ -69,10 +70,12 @@ int printPhase(mlir::ModuleOp module, const Arguments &arguments, pipeline::Phas
   return writeOutput(arguments.output.empty() ? "-" : arguments.output, text + "\n");
 }
 
-/// --cluster and --ranks: without --ranks, a rank on every device of the cluster.
+/// --cluster and --ranks: without --ranks, a rank on every device of the cluster. A plan that was read may have a cluster.
 llvm::Error chooseRanks(Arguments &arguments) {
   pipeline::CompileOptions &options = arguments.options;
   options.ranks = arguments.ranks.value_or(1);
+  if (arguments.cluster.empty() && options.cluster)
+    return machine::withRanks(*options.cluster, options.ranks).moveInto(*options.cluster);
   if (arguments.cluster.empty())
     return llvm::Error::success();
   auto cluster = machine::resolveCluster(arguments.cluster, arguments.ranks.value_or(0));
@@ -204,6 +207,8 @@ bool readPlanning(Arguments &arguments) {
                   " is for " + std::to_string(*ranks) + " ranks"),
              false;
     arguments.ranks = *ranks;
+    if (llvm::Error error = machine::getCluster(*plan).moveInto(options.cluster))
+      return tell(std::move(error));
   }
   if (llvm::Error error = chooseRanks(arguments))
     return tell(std::move(error));

@@ -9,6 +9,8 @@
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
 #include "tools/pdc/OutputFile.h"
+#include "llvm/Object/ELF.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace pdc;
@@ -29,6 +31,10 @@ int showPlan(const Arguments &arguments) {
     return fail(message);
   if (!hasAnEnd(arguments.executable))
     return 1;
+  if (auto file = llvm::MemoryBuffer::getFile(arguments.executable);
+      file && !(*file)->getBuffer().starts_with(llvm::ELF::ElfMagic) && (*file)->getBuffer().contains("nn.step"))
+    return fail(arguments.executable + ": is a plan, which is shown once it is compiled: pdc MODEL -o EXE --plan-in=" +
+                arguments.executable + " ..., then pdc plan EXE (or pdc simulate " + arguments.executable + " --cluster=...)");
   llvm::Expected<std::string> payload = codegen::readPayloadOfExecutable(arguments.executable);
   if (!payload)
     return fail(llvm::toString(payload.takeError()));

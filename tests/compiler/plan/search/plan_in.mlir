@@ -9,7 +9,17 @@
 // An argument whose layout was taken away is whole on every rank.
 // RUN: sed '0,/dist.layout = #dist.layout<[^>]*>, /s///' %t.plan > %t.bare
 // RUN: not pdc %s --batch=8 --optimizer=sgd --plan-in=%t.bare -o %t.c 2>&1 | FileCheck %s --check-prefix=BARE
+// It is predicted for the cluster that it was made for, unless another one is given.
+// RUN: pdc %s --batch=8 --ranks=2 --cluster=lassen --optimizer=sgd --parallel=zero3 -o %t.a --plan-out=%t.plan
+// RUN: pdc %s --batch=8 --optimizer=sgd --plan-in=%t.plan -o %t.b
+// RUN: pdc plan %t.b | FileCheck %s --check-prefix=CLUSTER
+// RUN: pdc %s --batch=8 --optimizer=sgd --plan-in=%t.plan --cluster=dgx_h100 -o %t.b
+// RUN: pdc plan %t.b | FileCheck %s --check-prefix=GIVEN
+// RUN: not pdc plan %t.plan 2>&1 | FileCheck %s --check-prefix=SHOWN
 
+// CLUSTER: Predicted step on machine 'lassen'
+// GIVEN: Predicted step on machine 'dgx_h100'
+// SHOWN: is a plan, which is shown once it is compiled: pdc MODEL -o EXE --plan-in=
 // BARE: operand {{[0-9]+}} has layout #dist.layout<{{\[\[\], \[\]\]}}>, but this split needs
 // CHECK: Model m: 2 ranks (data 2, tensor 1, pipeline 1, ZeRO 3)
 // CHECK: Mesh data=2
