@@ -107,7 +107,7 @@ static Expected<Cluster> readNamed(StringRef name) {
   std::string meant = closestWord(name.str(), names);
   return error(
       "--cluster=%s: there is no such preset%s; the presets are %s; a file is given by a path with a "
-      "'/' or a '.'",
+      "'/', or one that ends in .yaml or .yml",
       name.str().c_str(), meant.empty() ? "" : (" (did you mean '" + meant + "'?)").c_str(),
       join(names, ", ").c_str());
 }

@@ -15,7 +15,7 @@ llvm::Expected<Cluster> parseCluster(const std::string &text, const std::string 
 std::string writeCluster(const Cluster &cluster);
 
 /// What --cluster says: a preset ("lassen"), with another number of nodes ("lassen:nodes=16"), or a path of a
-/// cluster file, which contains a '/' or a '.' ("./my.yaml:nodes=2"). `ranks` > 0 takes the first so many
+/// cluster file, which contains a '/' or ends in .yaml ("./my.yaml:nodes=2"). `ranks` > 0 takes the first so many
 /// devices (withRanks).
 llvm::Expected<Cluster> resolveCluster(llvm::StringRef nameOrPath, int64_t ranks = 0);
 

@@ -91,9 +91,11 @@ private:
       found.plansConsidered += outcome->plansConsidered;
       found.bytes = std::max(found.bytes, outcome->bytes);
       found.gap = std::max(found.gap, outcome->gap);
-      bool isLarger = found.stepSeconds > outcome->stepSeconds;
-      found.stepSeconds = isLarger ? found.stepSeconds : outcome->stepSeconds;
-      found.lowerBoundSeconds = isLarger ? found.lowerBoundSeconds : outcome->lowerBoundSeconds;
+      if (found.stepSeconds <= outcome->stepSeconds) {
+        found.stepSeconds = outcome->stepSeconds;
+        found.leastSeconds = outcome->leastSeconds;
+        found.lowerBoundSeconds = outcome->lowerBoundSeconds;
+      }
       found.decisions.insert(found.decisions.begin(), outcome->decisions.begin(), outcome->decisions.end());
     }
     isFirst = false;

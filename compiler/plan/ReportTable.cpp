@@ -5,6 +5,7 @@
 #include "compiler/plan/ReportText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include <map>
 
 using namespace llvm;
 using namespace pdc::plan;
@@ -240,6 +241,21 @@ static std::string recomputeText(const json::Object &parallel, size_t stage) {
   return word == "none" ? "" : ", recompute " + word.str();
 }
 
+/// "wte to h0.fc, h2.ln to h2.fc": of a stage's layers, which stand in the order of the model, those that follow each other.
+static std::string layersText(const json::Array &layers, const json::Array &layouts) {
+  std::map<std::string, size_t> places; // of all layers of the model
+  for (const json::Value &value : layouts)
+    places.try_emplace(value.getAsObject()->getString("value").value_or("").rsplit('.').first.str(), places.size());
+  std::string text;
+  for (size_t begin = 0, end; begin < layers.size(); begin = end) {
+    auto nameAt = [&](size_t i) { return layers[i].getAsString().value_or("").str(); };
+    for (end = begin + 1; end < layers.size() && places[nameAt(end)] == places[nameAt(end - 1)] + 1;)
+      ++end;
+    text += (begin ? ", " : " ") + nameAt(begin) + (end - begin > 1 ? " to " + nameAt(end - 1) : "");
+  }
+  return text;
+}
+
 /// Micro-batches, and which ranks hold which layers.
 static void printStages(const json::Object &report, raw_ostream &os) {
   const json::Object &parallel = *report.getObject("parallel");
@@ -257,11 +273,7 @@ static void printStages(const json::Object &report, raw_ostream &os) {
     const json::Array &ranks = *stage.getArray("ranks"), &layers = *stage.getArray("layers");
     os << "  stage " << index << ": " << (ranks.size() > 1 ? "ranks " : "rank ")
        << rangeText(ranks.front().getAsInteger().value_or(0), ranks.back().getAsInteger().value_or(0)) << ", " << secondsText(number(stage, "time")) << ", " << static_cast<int64_t>(number(stage, "memory"))
-       << " B, layers";
-    if (!layers.empty())
-      os << " " << layers.front().getAsString().value_or("");
-    if (layers.size() > 1)
-      os << " to " << layers.back().getAsString().value_or("");
+       << " B, layers" << layersText(layers, *report.getArray("layouts"));
     printMesh(stage, ", mesh", os);
     os << recomputeText(parallel, index) << "\n";
   }

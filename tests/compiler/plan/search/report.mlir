@@ -8,7 +8,19 @@
 // RUN: pdc plan %t.mcmc --format=html | FileCheck %s --check-prefix=HTML
 // RUN: pdc %s --batch=8 --mode=infer -o %t.infer
 // RUN: pdc plan %t.infer | FileCheck %s --check-prefix=INFER
+// Chunks of a stage that do not follow each other are told apart.
+// RUN: pdc %s --batch=8 --ranks=2 --parallel=interleaved --micro-batches=2 -o %t.chunks
+// RUN: pdc plan %t.chunks | FileCheck %s --check-prefix=CHUNKS
+// Of stages that are not alike, cost and bound are of the same mesh.
+// RUN: pdc %s --batch=8 --ranks=3 --parallel=layouts,pipeline=1:2 --micro-batches=2 -o %t.unlike
+// RUN: pdc plan %t.unlike | FileCheck %s --check-prefix=UNLIKE
 
+// UNLIKE: Search: exact, {{.*}}, cost [[COST:[^,]+]], lower bound [[COST]] (gap 0 %)
+// CHUNKS: stage 0: rank 0, {{.*}} layers w0 to h{{[0-9]+}}, h{{[0-9]+}} to h{{[0-9]+$}}
+// CHUNKS: stage 1: rank 1, {{.*}} layers h{{[0-9]+}} to h{{[0-9]+}}, h{{[0-9]+}} to h39{{$}}
+// CHUNKS: Collectives and messages of rank 0 in a step, in order
+// CHUNKS-NEXT: {{[0-9]+}} times
+// CHUNKS: h*.w (40)
 // CHECK: Mesh data=2
 // CHECK: Search: exact, {{.*}} plans, cost {{.*}} (gap 0 %)
 // A method's name is no proof where its plan costs more than the bound.
