@@ -30,8 +30,8 @@ class Heads(EndToEndTest):
 
     def test_the_report_shows_heads_in_parts_and_the_declared_shape(self):
         table = run([PDC, "plan", self.gpt(2)]).out
-        self.assertRegex(table, r"h0\.attn\.qkv\.weight +model x 3 x qkv/tensor\n")
-        self.assertRegex(table, r"h0\.attn\.qkv\.bias +3 x qkv/tensor\n")
+        self.assertRegex(table, r"h\*\.attn\.qkv\.weight \(4\) +model x 3 x qkv/tensor\n")
+        self.assertRegex(table, r"h\*\.attn\.qkv\.bias \(4\) +3 x qkv/tensor\n")
         shown = run([PDC, "plan", self.gpt(2), "--show=h0.attn.qkv.weight"]).out
         self.assertIn("h0.attn.qkv.weight: model 128 x 3 x qkv 128 (declared 128 x 384), qkv split over tensor (2 parts)\n",
                       shown)
