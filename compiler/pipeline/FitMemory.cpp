@@ -133,14 +133,32 @@ private:
     }
     if (options.searchesRecompute && ((closestPlan && fitByRecomputing(*closestPlan)) || fitByRecomputing(*first)))
       return success();
+    if (fitsUnlimited())
+      return success();
     return refuse();
   }
 
-  /// The fastest plan that keeps everything, whatever it needs.
+  /// What plans need beyond their counts differs, so that of those whose count is too large another can need less than the one
+  /// that counts least: with few layouts left open, the fastest one.
+  bool fitsUnlimited() {
+    restore(*unplanned);
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    FailureOr<Planned> unlimited = planUnlimited();
+    if (failed(unlimited))
+      return false;
+    CompileOptions staged = withPlannedPipeline(module, unlimited->options);
+    if (failed(steps.lower(unlimited->options, outcome)))
+      return false;
+    note(measure(staged));
+    return latest.bytes <= options.memoryLimitBytes;
+  }
+
+  /// The fastest plan, whatever it needs; one that keeps everything where what is computed again is searched.
   FailureOr<Planned> planUnlimited() {
     CompileOptions keeping = options;
+    if (options.searchesRecompute)
+      keeping.recompute = {dist::Recompute::None};
     keeping.searchesRecompute = false;
-    keeping.recompute = {dist::Recompute::None};
     keeping.searchLimitBytes = std::numeric_limits<int64_t>::max();
     if (failed(steps.plan(keeping, outcome)))
       return failure();

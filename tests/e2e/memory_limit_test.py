@@ -56,6 +56,16 @@ class MemoryLimit(EndToEndTest):
         self.assertNotEqual(refused.code, 0, str(refused))
         self.assertRegex(refused.err, rf"bytes for 'infer' on stage 0 .* more than --memory-limit={limit}")
 
+    def test_of_a_few_layouts_the_closest_plan_may_be_the_one_without_a_limit(self):
+        options = ["--ranks=8", "--batch=64", "--layout=batch:data"]
+        compile = lambda *more: run([PDC, model("mlp"), "-o", "exe", "--report=report.json", *options, *more], self.folder)
+        unlimited = compile()
+        self.assertEqual(unlimited.code, 0, str(unlimited))
+        peak = self.peak()
+        refused = compile(f"--memory-limit={peak // 2}")
+        self.assertNotEqual(refused.code, 0, str(refused))
+        self.assertLessEqual(int(re.search(r"needs (\d+) bytes", refused.err)[1]), peak, str(refused))
+
     def test_what_an_error_of_a_search_advises_helps(self):
         options = ["--ranks=4", "--batch=32", "--parallel=zero1"]
         compile = lambda *more: run([PDC, model("gpt_tiny"), "-o", "exe", "--report=report.json", *options, *more], self.folder)

@@ -53,7 +53,8 @@ class Profile(EndToEndTest):
         self.assertIn("expert_slots(", result.out)
 
     def test_files_that_are_no_executables_are_refused(self):
-        self.refuse_pdc("profile", "missing", says="missing")
+        self.refuse_pdc("profile", "missing", says="missing: there is no such file")
+        self.refuse_pdc("profile", self.folder, says="it is no file of a compiled model")
         self.refuse_pdc("profile", "--quick", PDC, says=[PDC, "no executable that pdc has written"])
 
     def test_without_mpiexec_it_measures_one_rank(self):

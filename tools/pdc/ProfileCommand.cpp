@@ -126,9 +126,16 @@ int checkWritable(const std::string &path) {
   return 0;
 }
 
+int checkExecutables(const std::vector<std::string> &paths) {
+  for (const std::string &path : paths)
+    if (!llvm::sys::fs::is_regular_file(path))
+      return fail(path + ": " + (llvm::sys::fs::exists(path) ? "it is no file of a compiled model" : "there is no such file"));
+  return 0;
+}
+
 int profile(const Arguments &arguments) {
   bool isFirst = isFirstRank();
-  if (isFirst && checkWritable(arguments.output) != 0)
+  if (isFirst && (checkWritable(arguments.output) != 0 || checkExecutables(arguments.executables) != 0))
     return 1;
   int fd = openLauncher();
   if (fd < 0)
@@ -158,8 +165,7 @@ void pdc::tool::addProfileCommand(CLI::App &app, Action &action) {
   CLI::App *command =
       app.add_subcommand("profile", "Measures devices and links, under mpiexec, and writes a cluster file");
   command->add_option("EXE", arguments->executables,
-                      "Executables whose library calls and kernels are measured too, for plans that make the same ones")
-      ->check(CLI::ExistingFile);
+                      "Executables whose library calls and kernels are measured too, for plans that make the same ones");
   command->add_option("-o,--output", arguments->output,
                       "The cluster file to write; standard output if not given");
   command->add_flag("--quick", arguments->quick,
