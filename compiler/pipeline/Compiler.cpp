@@ -12,6 +12,7 @@
 #include "compiler/pipeline/Layouts.h"
 #include "compiler/pipeline/MessageTimes.h"
 #include "compiler/pipeline/ModelInputs.h"
+#include "compiler/pipeline/PlanFile.h"
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/pipeline/PlannedPipeline.h"
 #include "compiler/pipeline/StagePlans.h"
@@ -157,15 +158,24 @@ LogicalResult runPasses(ModuleOp module, const CompileOptions &options, Phase be
   return passes.run(module);
 }
 
+/// What a plan was made for, beside what its steps are.
+void stateOrigin(ModuleOp module, const CompileOptions &options) {
+  Builder b(module.getContext());
+  module->setAttr(kPrecisionAttr, b.getStringAttr(options.precision));
+  if (options.mode == Mode::Train)
+    module->setAttr(kOptimizerAttr, b.getStringAttr(options.optimizer));
+  if (options.cluster)
+    machine::setCluster(module, *options.cluster);
+}
+
 /// Runs the phases after `begin`, up to and including `end`.
 LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase begin, Phase end,
                          Outcome &outcome) {
   if (!options.searchesStages())
     if (auto schedule = makeTaskSchedule(options); !schedule)
       return module.emitError(llvm::toString(schedule.takeError()));
-  // A plan says what it was made for.
-  if (options.cluster && begin < Phase::Plan && end >= Phase::Plan)
-    machine::setCluster(module, *options.cluster);
+  if (begin < Phase::Plan && end >= Phase::Plan)
+    stateOrigin(module, options);
   if (failed(runPasses(module, options, begin, std::min(end, Phase::Plan), outcome)))
     return failure();
   if (end < Phase::Plan)

@@ -17,6 +17,14 @@ static std::vector<std::string> strings(ArrayAttr array) {
   return texts;
 }
 
+/// Of arguments of a model or step, unless they are known.
+template <typename Op>
+static void addArguments(Op op, DimensionNames &names) {
+  for (unsigned i = 0; i < op.getNumArguments(); ++i)
+    if (auto name = op.template getArgAttrOfType<StringAttr>(i, "nn.name"))
+      names.try_emplace(name.str(), strings(op.template getArgAttrOfType<ArrayAttr>(i, "nn.dims")));
+}
+
 DimensionNames pdc::pipeline::collectDimensionNames(ModuleOp module) {
   DimensionNames names;
   module.walk([&](Operation *op) {
@@ -25,9 +33,9 @@ DimensionNames pdc::pipeline::collectDimensionNames(ModuleOp module) {
     if (auto state = dyn_cast<nn::StateOp>(op))
       names[state.getName().str()] = strings(state.getDimsAttr());
     if (auto model = dyn_cast<nn::ModelOp>(op))
-      for (unsigned i = 0; i < model.getNumArguments(); ++i)
-        if (auto name = model.getArgAttrOfType<StringAttr>(i, "nn.name"))
-          names[name.str()] = strings(model.getArgAttrOfType<ArrayAttr>(i, "nn.dims"));
+      addArguments(model, names);
+    if (auto step = dyn_cast<nn::StepOp>(op)) // of a plan without its model
+      addArguments(step, names);
   });
   return names;
 }

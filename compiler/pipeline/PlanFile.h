@@ -12,6 +12,9 @@
 
 namespace pdc::pipeline {
 
+/// On a planned module, what else its executable says of it: "bf16", "adamw" (of training).
+inline constexpr llvm::StringLiteral kPrecisionAttr = "nn.precision", kOptimizerAttr = "nn.optimizer";
+
 /// Reads the text of a plan; null, with an error that names `fileName`, where it is not one.
 mlir::OwningOpRef<mlir::ModuleOp> parsePlan(llvm::StringRef text, llvm::StringRef fileName,
                                             mlir::MLIRContext *context);

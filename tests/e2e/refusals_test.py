@@ -195,8 +195,8 @@ class CompilerRefuses(EndToEndTest):
     def test_plans_of_files_that_carry_none(self):
         write(self.path("noise"), b"noise")
         self.refuse_pdc("plan", "missing", says=["missing", "No such file"])
-        self.refuse_pdc("plan", "noise", says=["noise", "not an executable made by pdc"])
-        self.refuse_pdc("plan", PDC, says="not an executable made by pdc")
+        self.refuse_pdc("plan", "noise", says=["noise", "is neither an executable nor a plan"])
+        self.refuse_pdc("plan", PDC, says="is neither an executable nor a plan")
         self.refuse_pdc("plan", "noise", "--format=xml", says="--format")
 
 

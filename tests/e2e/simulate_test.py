@@ -83,6 +83,22 @@ class Simulate(EndToEndTest):
         self.refuse_pdc("simulate", "text", "--cluster=local", says="text: is neither an executable nor a plan (")
         self.assertFalse(os.path.exists(self.path("no")))
 
+    def test_a_plan_is_shown_as_its_executable_is(self):
+        for options in (["--parallel=pipeline=2", "--micro-batches=4", "--recompute=full", "--precision=bf16", "--optimizer=lamb"],
+                        ["--parallel=tensor", "--cluster=lassen:nodes=1"], ["--parallel=data", "--mode=infer"]):
+            made = run([PDC, model("mlp"), "-o", "mlp", "--batch=16", "--ranks=2", "--plan-out=plan.mlir", *options], self.folder)
+            self.assertEqual(made.code, 0, str(made))
+            of_executable, of_plan = (json.loads(run([PDC, "plan", name, "--format=json"], self.folder).out)
+                                      for name in ("mlp", "plan.mlir"))
+            self.assertEqual(of_plan["search"]["method"], "given")
+            for key in ("model", "batch", "ranks", "precision", "optimizer", "parallel", "predicted", "machine", "mesh", "stages"):
+                self.assertEqual(of_plan[key], of_executable[key], key)
+            for found, expected in zip(of_plan["layouts"], of_executable["layouts"], strict=True):
+                self.assertEqual(found, expected)
+        drawn = run([PDC, "plan", "plan.mlir", "--show=fc1.weight"], self.folder)
+        self.assertIn("mesh data=2", drawn.out)
+        self.refuse_pdc("plan", model("mlp"), says="expected a plan with one dist.mesh")
+
     def test_plans_with_mistakes_are_told_in_one_line(self):
         made = run([PDC, model("mlp"), "--to=plan", "-o", "plan.mlir", "--batch=8", "--ranks=4",
                     "--parallel=pipeline=2,data=2"], self.folder)

@@ -1,7 +1,6 @@
-//===- PlanCommand.cpp - pdc plan EXE -------------------------------------===//
+//===- PlanCommand.cpp - pdc plan EXE|PLAN --------------------------------===//
 
 #include "CLI/CLI.hpp"
-#include "compiler/codegen/executable/ExecutableWriter.h"
 #include "compiler/plan/LayoutPicture.h"
 #include "compiler/plan/Report.h"
 #include "runtime/base/file_uses.h"
@@ -9,8 +8,7 @@
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
 #include "tools/pdc/OutputFile.h"
-#include "llvm/Object/ELF.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "tools/pdc/PlanInput.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace pdc;
@@ -19,43 +17,39 @@ using namespace pdc::tool;
 namespace {
 
 struct Arguments {
-  std::string executable, format = "table", show, output = "-";
+  std::string input, format = "table", show, output = "-";
 };
 
 int showPlan(const Arguments &arguments) {
   if (arguments.format == "trace")
     return fail("--format=trace is not supported: the predicted step depends on the cluster; see pdc simulate EXE --cluster=... "
                 "--format=trace");
-  if (std::string message = base::FindOverwrite({{"EXE", arguments.executable}}, {{"-o", arguments.output}});
+  if (std::string message = base::FindOverwrite({{"EXE|PLAN", arguments.input}}, {{"-o", arguments.output}});
       !message.empty())
     return fail(message);
-  if (!hasAnEnd(arguments.executable))
+  if (!hasAnEnd(arguments.input))
     return 1;
-  if (auto file = llvm::MemoryBuffer::getFile(arguments.executable);
-      file && !(*file)->getBuffer().starts_with(llvm::ELF::ElfMagic) && (*file)->getBuffer().contains("nn.step"))
-    return fail(arguments.executable + ": is a plan, which is shown once it is compiled: pdc MODEL -o EXE --plan-in=" +
-                arguments.executable + " ..., then pdc plan EXE (or pdc simulate " + arguments.executable + " --cluster=...)");
-  llvm::Expected<std::string> payload = codegen::readPayloadOfExecutable(arguments.executable);
+  llvm::Expected<std::string> payload = readPlan(arguments.input);
   if (!payload)
     return fail(llvm::toString(payload.takeError()));
   auto sections = program::ReadPayload(*payload);
   if (!sections.ok())
-    return fail(arguments.executable + ": " + std::string(sections.status().message()));
+    return fail(arguments.input + ": " + std::string(sections.status().message()));
   auto section = sections->find(program::kReportSection);
   if (section == sections->end())
-    return fail(arguments.executable + ": it carries no plan report");
+    return fail(arguments.input + ": it carries no plan report");
   llvm::StringRef text(section->second.data(), section->second.size());
   llvm::Expected<llvm::json::Value> report = llvm::json::parse(text);
   if (!report || !report->getAsObject()) {
     std::string why = report ? "not a JSON object" : llvm::toString(report.takeError());
-    return fail(arguments.executable + ": its plan report is damaged: " + why);
+    return fail(arguments.input + ": its plan report is damaged: " + why);
   }
   std::string output;
   llvm::raw_string_ostream os(output);
   if (!arguments.show.empty()) {
     llvm::Expected<std::string> drawn = plan::drawLayout(*report->getAsObject(), arguments.show);
     if (!drawn)
-      return fail(arguments.executable + ": " + llvm::toString(drawn.takeError()));
+      return fail(arguments.input + ": " + llvm::toString(drawn.takeError()));
     os << *drawn;
   } else if (arguments.format == "json") {
     os << text << "\n";
@@ -73,8 +67,10 @@ int showPlan(const Arguments &arguments) {
 
 void pdc::tool::addPlanCommand(CLI::App &app, Action &action) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App *plan = app.add_subcommand("plan", "Shows the plan that an executable carries");
-  plan->add_option("EXE", arguments->executable, "An executable made by pdc")->required();
+  CLI::App *plan = app.add_subcommand("plan", "Shows the plan that an executable carries, or that a file has");
+  plan->add_option("EXE|PLAN", arguments->input,
+                   "An executable made by pdc, or a plan that --plan-out wrote, which is compiled for its own cluster")
+      ->required();
   plan->add_option("--format", arguments->format,
                    "table, json, html (one page), or remarks (a line for each decision and each collective, with "
                    "reasons); for a trace see pdc simulate")
@@ -86,7 +82,8 @@ void pdc::tool::addPlanCommand(CLI::App &app, Action &action) {
                "  pdc models/gpt_tiny.mlir -o gpt --batch=16 --ranks=2\n"
                "  pdc plan gpt\n"
                "  pdc plan gpt --format=json -o plan.json\n"
-               "  pdc plan gpt --show=wte.weight\n");
+               "  pdc plan gpt --show=wte.weight\n"
+               "  pdc models/gpt_tiny.mlir -o gpt --batch=16 --ranks=2 --plan-out=plan.mlir && pdc plan plan.mlir\n");
   plan->callback([arguments, &action] { action = [arguments] { return showPlan(*arguments); }; });
 }
 

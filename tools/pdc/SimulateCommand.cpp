@@ -1,19 +1,11 @@
 //===- SimulateCommand.cpp - pdc simulate EXE|PLAN ------------------------===//
 
 #include "CLI/CLI.hpp"
-#include "compiler/codegen/executable/ExecutableWriter.h"
 #include "compiler/machine/ClusterFile.h"
-#include "compiler/pipeline/Compiler.h"
-#include "compiler/pipeline/ParseModule.h"
-#include "compiler/pipeline/PlanFile.h"
 #include "compiler/simulate/ClusterCosts.h"
 #include "compiler/simulate/StepReport.h"
 #include "compiler/simulate/StepTrace.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "runtime/base/file_uses.h"
-#include "runtime/kernels/library.h"
 #include "runtime/program/checker.h"
 #include "runtime/program/container.h"
 #include "runtime/program/reader.h"
@@ -21,9 +13,7 @@
 #include "tools/pdc/Commands.h"
 #include "tools/pdc/ModelFile.h"
 #include "tools/pdc/OutputFile.h"
-#include "llvm/Object/ELF.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
+#include "tools/pdc/PlanInput.h"
 
 using namespace pdc;
 using namespace pdc::tool;
@@ -38,72 +28,8 @@ llvm::Error error(const std::string &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", message.c_str());
 }
 
-/// Keeps the first error of a context, to be told in one line.
-class FirstError {
-public:
-  explicit FirstError(mlir::MLIRContext &context)
-      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
-          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error || !text.empty())
-            return mlir::success();
-          text = diagnostic.str();
-          if (auto place = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>())
-            line = std::to_string(place.getLine()) + ":" + std::to_string(place.getColumn()) + ": ";
-          return mlir::success();
-        }) {}
-
-  std::string text, line; // "3:1: "
-
-private:
-  mlir::ScopedDiagnosticHandler handler;
-};
-
-/// Compiles a plan file as far as programs, for the cluster that it is to be simulated on.
-llvm::Expected<std::string> payloadOfPlan(llvm::StringRef text, const Arguments &arguments) {
-  mlir::DialectRegistry registry;
-  pipeline::registerDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  context.printOpOnDiagnostic(false);
-  FirstError first(context);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, arguments.input), llvm::SMLoc());
-  auto plan = pipeline::parseModule(sources, &context);
-  if (!plan)
-    return error(arguments.input + ": is neither an executable nor a plan (" + first.line + first.text + ")");
-  auto ranks = pipeline::ranksOfPlan(*plan);
-  if (mlir::failed(ranks))
-    return error(arguments.input + ":" + first.line + first.text);
-  pipeline::CompileOptions options;
-  options.ranks = *ranks;
-  options.plan = text.str();
-  options.planName = arguments.input;
-  auto cluster = machine::resolveCluster(arguments.cluster, *ranks);
-  if (!cluster)
-    return cluster.takeError();
-  options.cluster = std::move(*cluster);
-  options.workspaceBytes = [](const program::InstructionT &instruction,
-                              int threads) -> llvm::Expected<int64_t> {
-    auto bytes = kernels::WorkspaceBytes(instruction, threads);
-    if (bytes.ok())
-      return *bytes;
-    return error(std::string(bytes.status().message()));
-  };
-  auto compiled = pipeline::compileFrom(*plan, options, pipeline::Phase::Plan);
-  if (mlir::failed(compiled))
-    return error(arguments.input + ":" + first.line + first.text);
-  return std::move(compiled->payload);
-}
-
-llvm::Expected<std::string> readPayload(const Arguments &arguments) {
-  auto file = llvm::MemoryBuffer::getFile(arguments.input);
-  if (!file)
-    return error(arguments.input + ": " + file.getError().message());
-  if ((*file)->getBuffer().starts_with(llvm::ELF::ElfMagic))
-    return codegen::readPayloadOfExecutable(arguments.input);
-  return payloadOfPlan((*file)->getBuffer(), arguments);
-}
-
 llvm::Expected<program::ExecutableT> readPrograms(const Arguments &arguments) {
-  auto payload = readPayload(arguments);
+  auto payload = readPlan(arguments.input, arguments.cluster);
   if (!payload)
     return payload.takeError();
   auto sections = program::ReadPayload(*payload);
