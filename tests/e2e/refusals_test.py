@@ -196,7 +196,7 @@ class CompilerRefuses(EndToEndTest):
         write(self.path("noise"), b"noise")
         self.refuse_pdc("plan", "missing", says=["missing", "No such file"])
         self.refuse_pdc("plan", "noise", says=["noise", "is neither an executable nor a plan"])
-        self.refuse_pdc("plan", PDC, says="is neither an executable nor a plan")
+        self.refuse_pdc("plan", PDC, says="not an executable made by pdc")
         self.refuse_pdc("plan", "noise", "--format=xml", says="--format")
 
 
