@@ -212,7 +212,7 @@ class Pipeline(EndToEndTest):
         self.assertGreater(report["predicted"]["comm_bytes"]["p2p"], 0)
         table = run([PDC, "plan", self.two_stages()]).out
         self.assertIn("Schedule 1f1b: 3 micro-batches", table)
-        self.assertIn("stage 1: ranks 1", table)
+        self.assertIn("stage 1: rank 1,", table)
 
     def test_inference_tells_that_the_batch_goes_through_as_a_whole(self):
         executable = self.executable("bytes", 2, BATCH, "--parallel=1f1b", "--micro-batches=3", "--mode=infer")
