@@ -17,6 +17,9 @@ namespace pdc::passes {
 /// steps of an executable share what persists.
 using Residence = std::map<std::string, std::set<int64_t>>;
 
+/// Whether an argument is a parameter, its optimizer state, or a state of the model.
+bool persists(nn::StepOp step, unsigned argument);
+
 /// Which chunk each Work op belongs to, and on which stages the ops after all micro-batches run.
 ///
 /// Forward ops of the deciding step belong to the chunks that a plan has given them (dist.chunk); without a plan they are
