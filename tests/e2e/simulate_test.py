@@ -97,7 +97,7 @@ class Simulate(EndToEndTest):
                 self.assertEqual(found, expected)
         drawn = run([PDC, "plan", "plan.mlir", "--show=fc1.weight"], self.folder)
         self.assertIn("mesh data=2", drawn.out)
-        self.refuse_pdc("plan", model("mlp"), says="expected a plan with one dist.mesh")
+        self.refuse_pdc("plan", model("mlp"), says="is neither an executable nor a plan (it has no nn.step)")
 
     def test_plans_with_mistakes_are_told_in_one_line(self):
         made = run([PDC, model("mlp"), "--to=plan", "-o", "plan.mlir", "--batch=8", "--ranks=4",
@@ -105,7 +105,7 @@ class Simulate(EndToEndTest):
         self.assertEqual(made.code, 0, str(made))
         plan = read(self.path("plan.mlir")).decode()
         for changed, says in (
-            (read(model("mlp")).decode(), "expected a plan with one dist.mesh"),
+            (read(model("mlp")).decode(), "is neither an executable nor a plan (it has no nn.step)"),
             (plan[:len(plan) // 2], "is neither an executable nor a plan ("),
             (plan.replace('nn.role = "parameter"', 'nn.role = "parametre"', 1), "expected one of parameter"),
             (plan.replace('dist.schedule = "1f1b"', 'dist.schedule = "spiral"'), "there is no schedule 'spiral'"),

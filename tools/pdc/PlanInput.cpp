@@ -79,6 +79,8 @@ static llvm::Expected<std::string> compilePlan(llvm::StringRef text, const std::
   auto plan = pipeline::parseModule(sources, &context);
   if (!plan)
     return error(path + ": is neither an executable nor a plan (" + first.line + first.text + ")");
+  if (plan->getOps<nn::StepOp>().empty())
+    return error(path + ": is neither an executable nor a plan (it has no nn.step)");
   auto ranks = pipeline::ranksOfPlan(*plan);
   if (mlir::failed(ranks))
     return error(path + ":" + first.line + first.text);

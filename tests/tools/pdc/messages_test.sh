@@ -35,7 +35,7 @@ expect "uses 3 ranks, but --ranks=2" "$model" -o "$out" --batch=8 --ranks=2 --pa
 expect "no output: give -o EXECUTABLE" "$model" --batch=8
 expect "there is no such phase" "$model" --batch=8 --to=fusd
 expect "No such file or directory" missing.mlir -o "$out" --batch=8
-expect "not an executable made by pdc" plan "$model"
+expect "neither an executable nor a plan (it has no nn.step)" plan "$model"
 expect "not an executable made by pdc" plan /bin/true
 expect "one rank leaves nothing to compare" compare "$model"
 [ ! -e "$out" ] || { echo "a failed compilation left $out behind"; status=1; }
