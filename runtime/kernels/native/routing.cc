@@ -1,6 +1,7 @@
 // "expert_slots", "dispatch", "combine" and "combine_grad_gates": see runtime/kernels/README.md.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,8 @@ namespace pdc::kernels::native {
 namespace {
 
 using program::ElementType;
+
+constexpr int64_t kMostExperts = 1 << 20;
 
 inline float Load(float value) { return value; }
 inline float Load(uint16_t bits) { return Bf16ToFloat(bits); }
@@ -73,6 +76,9 @@ absl::StatusOr<std::unique_ptr<Call>> PrepareExpertSlots(const program::Instruct
     return CallError(instruction, absl::StrCat("expected experts[G,S,K] and slots of that shape, found ",
                                                ToString(indices), ", ", ToString(slots)));
   }
+  // What counts the tokens of each expert must not exhaust memory, and slots are i32.
+  if (experts > kMostExperts || experts > std::numeric_limits<int32_t>::max() / capacity)
+    return CallUnsupported(instruction, absl::StrCat("more than ", kMostExperts, " experts, or more than 2^31 - 1 places of all"));
   if (indices.type != ElementType::kI32 || slots.type != ElementType::kI32)
     return CallUnsupported(instruction, "types other than i32");
   if (!indices.dense() || !slots.dense()) return CallUnsupported(instruction, "a view that is not dense");

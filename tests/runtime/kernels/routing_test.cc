@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "runtime/kernels/library.h"
 #include "tests/runtime/kernels/kernel_case.h"
@@ -45,6 +46,16 @@ TEST(ExpertSlots, RefusesAnExpertThatDoesNotExist) {
   absl::Status status = test.RunOnce(&contents);
   EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
   EXPECT_NE(status.message().find("is not one of 0 to 1"), absl::string_view::npos) << status;
+}
+
+TEST(ExpertSlots, RefusesSoManyExpertsThatTheirCountsOrSlotsWouldNotFit) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  for (auto [experts, capacity] : {std::pair<int64_t, int64_t>{most, 1}, {most, most}, {int64_t{1} << 21, 1}, {2, most}}) {
+    KernelCase test("expert_slots");
+    test.Ids({1, 4, 1}, 1).WriteIds({1, 4, 1}).Attribute("experts", {experts}).Attribute("capacity", {capacity});
+    std::vector<std::vector<std::byte>> contents;
+    EXPECT_EQ(test.RunOnce(&contents).code(), absl::StatusCode::kUnimplemented) << experts << " " << capacity;
+  }
 }
 
 TEST(Dispatch, EqualsTheReferenceForWholesAndParts) {
