@@ -277,7 +277,7 @@ int64_t StageAssignment::chunkOfBackward(Operation *op) {
     if (Operation *made = operand.getDefiningOp(); made && classes.isWork(made) && !classes.isForward(made))
       bound = std::min(bound, chunkOf(made));
   if (passesGradientsOn(op))
-    return bound; // for now: chunkOfFewestBytes
+    return bound; // the first that it can be on; chunkOfFewestBytes chooses once its users are placed
   std::vector<Chunks> available = chunksOfForward(op);
   if (available.empty()) {
     int64_t wanted = chunkOfGradient(op);
