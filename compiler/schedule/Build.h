@@ -14,6 +14,9 @@ Schedule onePipeline(int stages, int microBatches);
 void appendOneForwardOneBackward(std::vector<Task> &tasks, int chunk, int firstMicroBatch, int forwards,
                                  int warmUp);
 
+/// With an update after each backward.
+std::vector<Task> withUpdates(const std::vector<Task> &tasks);
+
 } // namespace pdc::schedule
 
 #endif // PDC_COMPILER_SCHEDULE_BUILD_H

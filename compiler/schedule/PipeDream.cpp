@@ -17,15 +17,8 @@ using namespace pdc::schedule;
 
 Schedule pdc::schedule::pipeDream(int stages, int microBatches) {
   Schedule schedule = oneForwardOneBackward(stages, microBatches);
-  for (std::vector<Task> &tasks : schedule.ranks) {
-    std::vector<Task> withUpdates;
-    for (const Task &task : tasks) {
-      withUpdates.push_back(task);
-      if (task.kind == TaskKind::Backward)
-        withUpdates.push_back({TaskKind::Update, task.microBatch, task.chunk});
-    }
-    tasks = std::move(withUpdates);
-  }
+  for (std::vector<Task> &tasks : schedule.ranks)
+    tasks = withUpdates(tasks);
   return schedule;
 }
 

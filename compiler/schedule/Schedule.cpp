@@ -35,6 +35,40 @@ void pdc::schedule::appendOneForwardOneBackward(std::vector<Task> &tasks, int ch
     tasks.push_back({TaskKind::Backward, firstMicroBatch + backward, chunk});
 }
 
+std::vector<Task> pdc::schedule::withUpdates(const std::vector<Task> &tasks) {
+  std::vector<Task> updating;
+  for (const Task &task : tasks) {
+    updating.push_back(task);
+    if (task.kind == TaskKind::Backward)
+      updating.push_back({TaskKind::Update, task.microBatch, task.chunk});
+  }
+  return updating;
+}
+
+int Schedule::nextOf(int chunk, int microBatch) const {
+  int first = next[chunk];
+  if (first < 0 || replicas.empty())
+    return first;
+  int stage = 0;
+  for (int before = 0; before < first; ++stage)
+    before += replicas[stage];
+  return first + microBatch % replicas[stage];
+}
+
+int Schedule::previousOf(int chunk, int microBatch) const {
+  for (int other = 0; other < static_cast<int>(next.size()); ++other) {
+    if (next[other] < 0 || nextOf(other, microBatch) != chunk)
+      continue;
+    if (replicas.empty())
+      return other;
+    int stage = 0, first = 0;
+    for (; first + replicas[stage] <= other; ++stage)
+      first += replicas[stage];
+    return first + microBatch % replicas[stage];
+  }
+  return -1;
+}
+
 const std::vector<ScheduleInfo> &pdc::schedule::allSchedules() {
   using Request = ScheduleRequest;
   static const std::vector<ScheduleInfo> schedules = {
@@ -72,6 +106,12 @@ Schedule pdc::schedule::makeSchedule(const std::string &name, const ScheduleRequ
     if (request.chunksPerRank != 1 && name != "interleaved")
       throw ScheduleError("schedule '" + name + "' has one chunk a rank, not " +
                           std::to_string(request.chunksPerRank) + "; 'interleaved' has several");
+    if (!request.replicas.empty()) {
+      if (static_cast<int>(request.replicas.size()) != request.stages)
+        throw ScheduleError("replicas of " + std::to_string(request.replicas.size()) + " stages for a schedule of " +
+                            std::to_string(request.stages));
+      return roundRobin(name, request.replicas, request.microBatches);
+    }
     return info.make(request);
   }
   throw ScheduleError("there is no schedule '" + name + "'; there are " + names);
@@ -107,12 +147,13 @@ std::string pdc::schedule::verifySchedule(const Schedule &schedule) {
     if (history == "F" || history == "FI")
       return where + ": its backward is missing";
     ++seen[microBatch];
-    if (int next = schedule.next[chunk]; next >= 0 && !ran.count({next, microBatch}))
+    if (int next = schedule.nextOf(chunk, microBatch); next >= 0 && !ran.count({next, microBatch}))
       return where + ": the next chunk does not run it";
   }
-  size_t copies = std::count(schedule.next.begin(), schedule.next.end(), -1);
+  size_t copies = std::max<size_t>(1, std::count(schedule.next.begin(), schedule.next.end(), -1));
+  size_t chunks = schedule.replicas.empty() ? schedule.next.size() / copies : schedule.replicas.size();
   for (int microBatch = 0; microBatch < schedule.microBatches; ++microBatch)
-    if (seen[microBatch] != static_cast<int>(schedule.next.size() / std::max<size_t>(1, copies)))
+    if (seen[microBatch] != static_cast<int>(chunks))
       return "micro-batch " + std::to_string(microBatch) + ": not run once by each chunk";
   return "";
 }

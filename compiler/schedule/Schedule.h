@@ -4,7 +4,8 @@
 // rank begins its next task when that task's inputs have arrived. docs/pipelines.md compares them.
 //
 // A model is cut into chunks in the order of its layers. Mostly rank r holds chunk r; interleaved schedules put
-// several chunks on a rank, and bidirectional ones put two copies of the model on the ranks.
+// several chunks on a rank, bidirectional ones put two copies of the model on the ranks, and where the replicas of a
+// stage take micro-batches in turn, each has a copy of the stage's chunk.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PDC_COMPILER_SCHEDULE_SCHEDULE_H
@@ -35,13 +36,20 @@ struct Schedule {
   int microBatches = 0;
   std::vector<std::vector<Task>> ranks;
   std::vector<int> rankOf; // per chunk
-  std::vector<int> next;   // per chunk, the one that takes its output; -1: the last of the model
+  std::vector<int> next;   // per chunk, the one that takes its output, or the first of those that do in turn; -1: the last
+                           // of the model
+  std::vector<int> replicas; // round-robin: of each stage, whose chunks follow each other; empty: none take turns
+
+  /// The chunk that takes a micro-batch's output from a chunk, and the one that gives it its input; -1: none.
+  int nextOf(int chunk, int microBatch) const;
+  int previousOf(int chunk, int microBatch) const;
 };
 
 struct ScheduleRequest {
   int stages = 1; // ranks
   int microBatches = 1;
   int chunksPerRank = 1; // interleaved: virtual stages of a rank
+  std::vector<int> replicas = {}; // of each stage, which take micro-batches in turn; empty: there is one of each
 };
 
 /// A request that a schedule cannot serve: why, and what it can.
@@ -58,6 +66,8 @@ Schedule zeroBubbleH2(int stages, int microBatches);
 Schedule bidirectional(int stages, int microBatches);
 Schedule pipeDream(int stages, int microBatches);
 Schedule accumulation(int microBatches);
+/// `name` (gpipe, 1f1b or pipedream) with replicas of each stage that take micro-batches in turn; a rank a replica.
+Schedule roundRobin(const std::string &name, const std::vector<int> &replicas, int microBatches);
 
 /// How many updates the weights of a stage have seen at its forward of a mini-batch, in pipeDream().
 int pipeDreamWeightVersion(int stages, int stage, int miniBatch, bool verticalSync);

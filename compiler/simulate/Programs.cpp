@@ -28,10 +28,6 @@ Programs pdc::simulate::makePrograms(const schedule::Schedule &schedule,
   if (times.size() != schedule.next.size())
     throw schedule::ScheduleError("times of " + std::to_string(times.size()) + " chunks for a schedule of " +
                                   std::to_string(schedule.next.size()));
-  std::vector<int> previous(schedule.next.size(), -1);
-  for (size_t chunk = 0; chunk < schedule.next.size(); ++chunk)
-    if (schedule.next[chunk] >= 0)
-      previous[schedule.next[chunk]] = static_cast<int>(chunk);
   // What a chunk sends backward is made by whichever task computes the gradient of its input.
   std::vector<bool> splits(schedule.next.size(), false);
   for (const std::vector<Task> &tasks : schedule.ranks)
@@ -44,8 +40,9 @@ Programs pdc::simulate::makePrograms(const schedule::Schedule &schedule,
     for (const Task &task : schedule.ranks[rank]) {
       bool forward = task.kind == TaskKind::Forward;
       bool backward = task.kind == TaskKind::Backward || task.kind == TaskKind::BackwardInput;
-      int from = forward ? previous[task.chunk] : backward ? schedule.next[task.chunk] : -1;
-      int to = forward ? schedule.next[task.chunk] : backward ? previous[task.chunk] : -1;
+      int next = schedule.nextOf(task.chunk, task.microBatch), previous = schedule.previousOf(task.chunk, task.microBatch);
+      int from = forward ? previous : backward ? next : -1;
+      int to = forward ? next : backward ? previous : -1;
       auto isRemote = [&](int chunk) {
         return chunk >= 0 && schedule.rankOf[chunk] != static_cast<int>(rank);
       };

@@ -65,6 +65,39 @@ TEST(Schedule, PipeDreamUpdatesAfterEachBackward) {
                                        "F0 B0 U0 F1 B1 U1 F2 B2 U2 F3 B3 U3\n");
 }
 
+TEST(Schedule, ReplicasTakeMicroBatchesInTurn) {
+  EXPECT_EQ(toString(roundRobin("1f1b", {2, 1}, 5)), "F0 F2 B0 F4 B2 B4\n"
+                                                     "F1 F3 B1 B3\n"
+                                                     "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4\n");
+  EXPECT_EQ(toString(roundRobin("gpipe", {1, 2}, 4)), "F0 F1 F2 F3 B3 B2 B1 B0\n"
+                                                      "F0 F2 B2 B0\n"
+                                                      "F1 F3 B3 B1\n");
+  EXPECT_EQ(toString(roundRobin("pipedream", {1, 2}, 4)), "F0 F1 F2 B0 U0 F3 B1 U1 B2 U2 B3 U3\n"
+                                                          "F0 B0 U0 F2 B2 U2\n"
+                                                          "F1 B1 U1 F3 B3 U3\n");
+  // PipeDream's vgg16: 15 replicas have so many micro-batches in flight as one stage behind them needs.
+  EXPECT_EQ(toString(roundRobin("1f1b", {15, 1}, 30)).substr(0, 12), "F0 F15 B0 B1");
+  EXPECT_EQ(toString(roundRobin("1f1b", {1, 1, 1}, 4)), toString(oneForwardOneBackward(3, 4)));
+}
+
+TEST(Schedule, ReplicasNeedMicroBatches) {
+  EXPECT_THAT(errorOf("1f1b", {2, 2, 1, {1, 3}}),
+              HasSubstr("stage 1 has 3 replicas, and there are 2 micro-batches: replicas that take them in turn need"));
+  EXPECT_THAT(errorOf("pipedream", {2, 5, 1, {1, 2}}), HasSubstr("an update is made of one of each replica"));
+  EXPECT_THAT(errorOf("zb-h1", {2, 4, 1, {1, 2}}), HasSubstr("'zb-h1' has no replicas that take micro-batches in turn"));
+  EXPECT_THAT(errorOf("1f1b", {2, 4, 1, {1, 2, 1}}), HasSubstr("replicas of 3 stages for a schedule of 2"));
+}
+
+TEST(Schedule, MicroBatchesGoToTheReplicaWhoseTurnItIs) {
+  Schedule schedule = roundRobin("1f1b", {2, 1, 3}, 7); // chunks 0 and 1; 2; 3, 4 and 5
+  EXPECT_EQ(schedule.nextOf(1, 3), 2);
+  EXPECT_EQ(schedule.nextOf(2, 4), 4);
+  EXPECT_EQ(schedule.nextOf(4, 4), -1);
+  EXPECT_EQ(schedule.previousOf(4, 4), 2);
+  EXPECT_EQ(schedule.previousOf(2, 4), 0);
+  EXPECT_EQ(schedule.previousOf(1, 3), -1);
+}
+
 TEST(Schedule, AccumulationIsThePipelineOfOneStage) {
   EXPECT_EQ(toString(accumulation(3)), "F0 B0 F1 B1 F2 B2\n");
   EXPECT_EQ(toString(makeSchedule("accumulation", {1, 3, 1})), toString(makeSchedule("1f1b", {1, 3, 1})));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <random>
 
 using namespace pdc::simulate;
@@ -48,6 +49,52 @@ TEST(BubbleShare, OfGPipeAndOneForwardOneBackward) {
           << p << " " << m;
       EXPECT_NEAR(simulate(gpipe(p, m), {3, 1, 0.5}).bubbleShare(), expected, 1e-12) << p << " " << m;
     }
+}
+
+TEST(RoundRobin, ReplicasAreAsFastTogetherAsTheStagesBehindThem) {
+  // Stages that take r times as long as the fastest, with r replicas each: no stage is the bottleneck. Where later
+  // stages have more replicas, or such as do not divide those before, turns do not fit, and replicas wait.
+  for (const std::vector<int> &replicas : {std::vector<int>{2, 1}, {1, 2}, {3, 1}, {2, 1, 1}, {15, 1}, {4, 2, 1, 1}}) {
+    int all = std::accumulate(replicas.begin(), replicas.end(), 0), rounds = 1;
+    for (int count : replicas)
+      rounds = std::lcm(rounds, count);
+    std::vector<ChunkTimes> times;
+    for (int count : replicas)
+      times.insert(times.end(), count, {1.0 * count, 1.0 * count, 0});
+    auto stepOf = [&](const char *name, int microBatches) {
+      Simulation step = simulate(makePrograms(roundRobin(name, replicas, microBatches), times));
+      EXPECT_EQ(step.deadlock, "");
+      return step;
+    };
+    int m = 8 * all * rounds;
+    EXPECT_NEAR(stepOf("1f1b", 2 * m).seconds - stepOf("1f1b", m).seconds, 2.0 * m, 1e-9) << replicas.size();
+    EXPECT_NEAR(stepOf("gpipe", 2 * m).seconds - stepOf("gpipe", m).seconds, 2.0 * m, 1e-9) << replicas.size();
+    int lane = 0, behind = all;
+    Simulation step = stepOf("1f1b", m);
+    for (int count : replicas) {
+      for (int turn = 0; turn < count; ++turn)
+        EXPECT_EQ(step.mostInFlight[lane++], (behind + count - 1) / count);
+      behind -= count;
+    }
+  }
+}
+
+TEST(RoundRobin, NobodyWaitsForEver) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 300; ++i) {
+    std::vector<int> replicas(1 + random() % 5);
+    for (int &count : replicas)
+      count = 1 + static_cast<int>(random() % 4);
+    std::vector<ChunkTimes> times;
+    for (int count : replicas)
+      times.insert(times.end(), count, {1.0 + random() % 5, 1.0 + random() % 5, 0, 0, 1.0 * (random() % 3), 1.0 * (random() % 3)});
+    for (const char *name : {"gpipe", "1f1b"}) {
+      Schedule schedule = roundRobin(name, replicas, 4 + static_cast<int>(random() % 20));
+      EXPECT_EQ(verifySchedule(schedule), "");
+      EXPECT_EQ(simulate(makePrograms(schedule, times)).deadlock, "");
+    }
+    EXPECT_EQ(verifySchedule(roundRobin("pipedream", replicas, 24)), "");
+  }
 }
 
 TEST(BubbleShare, OfInterleavedIsDividedByTheChunks) {
