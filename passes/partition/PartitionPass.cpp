@@ -36,13 +36,14 @@ static void makeReference(OpBuilder &b, nn::StepOp step, StringRef name) {
 }
 
 /// Later passes may order the ops of variants differently, whose shapes differ; then the checker of programs sees that
-/// members of a group do not start the same collective.
+/// members of a group do not start the same collective. Those over the same axes are counted: replicas that take micro-batches
+/// in turn have different numbers of collectives within each, and the same over all.
 static void numberCollectives(OpBuilder &b, Block &block) {
-  int64_t next = 0;
+  DenseMap<std::pair<Attribute, Attribute>, int64_t> next;
   for (Operation &op : block)
     if (isa<dist::AllReduceOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp, dist::BroadcastOp>(
             op))
-      op.setAttr(dist::kOrderAttr, b.getI64IntegerAttr(next++));
+      op.setAttr(dist::kOrderAttr, b.getI64IntegerAttr(next[{op.getAttr("mesh"), op.getAttr("axes")}]++));
 }
 
 namespace {
@@ -64,13 +65,16 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
     if (failed(found))
       return failure();
     dist::MeshOp mesh = *found;
+    FailureOr<dist::MeshOp> replica = passes::findReplica(step);
+    if (failed(replica))
+      return failure();
     if (failed(passes::splitOpsByParts(step, mesh)) || failed(passes::checkLayouts(step, mesh)))
       return failure();
     passes::makeInputsLoadable(step, mesh);
     FailureOr<passes::ReshardPlans> reshards = passes::planReshards(step, mesh);
     if (failed(reshards))
       return failure();
-    passes::TransferPlans transfers = passes::planTransfers(step, mesh);
+    passes::TransferPlans transfers = passes::planTransfers(step);
     b.setInsertionPoint(step);
     std::string name = step.getSymName().str();
     // Of a pipeline's stages none is the whole; `pipeline` left one.
@@ -79,7 +83,7 @@ struct Partition : passes::impl::PartitionPassBase<Partition> {
       makeReference(b, step, isReference ? name : "reference_" + name);
     if (isReference)
       return step.erase(), success();
-    for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh, *reshards, transfers))) {
+    for (auto [index, ranks] : llvm::enumerate(passes::findVariants(step, mesh, *replica, *reshards, transfers))) {
       std::string variant = index == 0 ? name : name + "_" + std::to_string(index);
       FailureOr<nn::StepOp> local =
           passes::buildLocalStep(b, step, mesh, ranks, *reshards, transfers, variant);

@@ -43,7 +43,20 @@ static LogicalResult checkBarrier(dist::OptimizationBarrierOp barrier) {
   return success();
 }
 
+/// A sum over more axes, of which nothing else is known here.
+static LogicalResult checkSummand(dist::SummandOp summand) {
+  LayoutAttr before = dist::getLayout(summand.getInput()), after = dist::getLayout(summand.getResult());
+  bool keepsSums = llvm::all_of(before.getSum(), [&](Attribute axis) { return llvm::is_contained(after.getSum(), axis); });
+  if (before.getDims() != after.getDims() || before.getBlocks() != after.getBlocks() || before.getMax() != after.getMax() ||
+      !keepsSums)
+    return summand.emitOpError() << "gives a value of layout " << before << " the layout " << after
+                                 << "; expected the same with more axes to sum over";
+  return success();
+}
+
 static LogicalResult checkOp(Operation *op) {
+  if (auto summand = dyn_cast<dist::SummandOp>(op))
+    return checkSummand(summand);
   if (auto barrier = dyn_cast<dist::OptimizationBarrierOp>(op))
     return checkBarrier(barrier);
   if (isa<dist::ReshardOp, dist::StageSendOp, dist::StageReceiveOp>(op) || op->hasTrait<OpTrait::IsTerminator>())
@@ -75,6 +88,22 @@ FailureOr<dist::MeshOp> passes::findMesh(nn::StepOp step) {
   if (!mesh)
     return step.emitOpError("has no mesh: expected the attribute dist.mesh to name a dist.mesh"), failure();
   return mesh;
+}
+
+FailureOr<dist::MeshOp> passes::findReplica(nn::StepOp step) {
+  auto name = step->getAttrOfType<FlatSymbolRefAttr>(dist::kReplicaAttr);
+  if (!name)
+    return findMesh(step);
+  FailureOr<dist::MeshOp> whole = findMesh(step);
+  if (failed(whole))
+    return failure();
+  auto replica = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(step, name);
+  if (!replica || replica.getFirst() < whole->getFirst() ||
+      replica.getFirst() + replica.getNumRanks() > whole->getFirst() + whole->getNumRanks())
+    return step.emitOpError() << "is that of the replica " << name << ", which is no mesh of ranks of its mesh @"
+                              << whole->getSymName(),
+           failure();
+  return replica;
 }
 
 LogicalResult passes::checkLayouts(nn::StepOp step, dist::MeshOp mesh) {
@@ -125,9 +154,10 @@ FailureOr<ReshardPlans> passes::planReshards(nn::StepOp step, dist::MeshOp mesh)
   return plans;
 }
 
-TransferPlans passes::planTransfers(nn::StepOp step, dist::MeshOp mesh) {
+TransferPlans passes::planTransfers(nn::StepOp step) {
   TransferPlans plans;
   auto plan = [&](auto message, Value value, bool sends) {
+    auto mesh = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(step, message.getMeshAttr());
     auto peer = SymbolTable::lookupNearestSymbolFrom<dist::MeshOp>(step, message.getPeerAttr());
     ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
     LayoutAttr own = dist::getLayout(value), other = message.getLayout();
@@ -152,7 +182,7 @@ static void appendShape(SmallVectorImpl<int64_t> &shares, ArrayRef<TransferPiece
       shares.append({start - first, size});
 }
 
-SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::MeshOp mesh,
+SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::MeshOp mesh, dist::MeshOp replica,
                                                        const ReshardPlans &reshards,
                                                        const TransferPlans &transfers) {
   // What decides over local shapes: how many blocks are split over which axes.
@@ -180,7 +210,7 @@ SmallVector<SmallVector<int64_t>> passes::findVariants(nn::StepOp step, dist::Me
         windowed.push_back(axes);
   std::map<SmallVector<int64_t>, SmallVector<int64_t>> sets;
   SmallVector<SmallVector<int64_t>> order;
-  for (int64_t rank : mesh.getRanks()) {
+  for (int64_t rank : replica.getRanks()) {
     SmallVector<int64_t> shares;
     for (auto [axes, blocks] : splits)
       shares.push_back(dist::shardSize(blocks, 1, mesh.getParts(axes), mesh.getPart(axes, rank)));
@@ -262,6 +292,11 @@ private:
   LogicalResult buildOp(Operation *op) {
     if (auto reshard = dyn_cast<dist::ReshardOp>(op))
       return buildReshard(reshard);
+    if (auto summand = dyn_cast<dist::SummandOp>(op)) {
+      join(summand.getInput());
+      mapping.map(summand.getResult(), mapping.lookup(summand.getInput()));
+      return success();
+    }
     if (auto send = dyn_cast<dist::StageSendOp>(op))
       return buildSend(send), success();
     if (auto wait = dyn_cast<dist::StageWaitOp>(op))

@@ -18,7 +18,7 @@ mlir::FailureOr<ReshardPlans> planReshards(nn::StepOp step, dist::MeshOp mesh);
 
 /// The pieces that each rank sends of a dist.stage_send, or gets of a dist.stage_receive.
 using TransferPlans = llvm::DenseMap<mlir::Operation *, std::map<int64_t, llvm::SmallVector<TransferPiece>>>;
-TransferPlans planTransfers(nn::StepOp step, dist::MeshOp mesh);
+TransferPlans planTransfers(nn::StepOp step);
 
 /// Checks that every op's values are laid out as its sharding rule wants them, and that results agree with
 /// the layouts that the step states for them.
@@ -27,11 +27,16 @@ mlir::LogicalResult checkLayouts(nn::StepOp step, dist::MeshOp mesh);
 /// The mesh that the step names; an error where it names none.
 mlir::FailureOr<dist::MeshOp> findMesh(nn::StepOp step);
 
+/// The mesh of the ranks that run the step: that of its replica (dist.replica), or the whole mesh. An error where the replica is
+/// no part of it.
+mlir::FailureOr<dist::MeshOp> findReplica(nn::StepOp step);
+
 /// Whether two layouts are one: axes of partial results mean the same in any order.
 bool meanTheSame(dist::LayoutAttr a, dist::LayoutAttr b);
 
-/// The mesh's ranks in sets of equal local shapes, on the way of reshards too; the sets by their first rank.
-llvm::SmallVector<llvm::SmallVector<int64_t>> findVariants(nn::StepOp step, dist::MeshOp mesh,
+/// The ranks of `replica` (of the mesh, or all of it) in sets of equal local shapes, on the way of reshards too; the sets by
+/// their first rank.
+llvm::SmallVector<llvm::SmallVector<int64_t>> findVariants(nn::StepOp step, dist::MeshOp mesh, dist::MeshOp replica,
                                                            const ReshardPlans &reshards,
                                                            const TransferPlans &transfers);
 

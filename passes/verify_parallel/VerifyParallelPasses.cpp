@@ -25,7 +25,7 @@ struct VerifyPartitioned : passes::impl::VerifyPartitionedPassBase<VerifyPartiti
         return signalPassFailure();
       }
       WalkResult result = step.walk([](Operation *op) {
-        if (isa<dist::ReshardOp, dist::StageSendOp, dist::StageReceiveOp, dist::StageWaitOp>(op))
+        if (isa<dist::ReshardOp, dist::SummandOp, dist::StageSendOp, dist::StageReceiveOp, dist::StageWaitOp>(op))
           return op->emitOpError("is left after partition"), WalkResult::interrupt();
         if (op->hasAttr(dist::kLayoutsAttr))
           return op->emitOpError("has a layout that partition did not resolve"), WalkResult::interrupt();

@@ -50,6 +50,8 @@ inline constexpr llvm::StringLiteral kBatchPartAttr = "dist.batch_part";
 inline constexpr llvm::StringLiteral kBatchAttr = "dist.batch";
 /// On a step of one stage of a pipeline: the stage.
 inline constexpr llvm::StringLiteral kStageAttr = "dist.stage";
+/// On a step of one replica of a stage: the mesh of its ranks, which are some of the step's mesh.
+inline constexpr llvm::StringLiteral kReplicaAttr = "dist.replica";
 /// On a planned module: for each stage of the pipeline, in order, the mesh whose shape its ranks form. Of each kind of step
 /// there is one step for each of these meshes, of the same ops in the same order. Without it, all stages have the one mesh.
 inline constexpr llvm::StringLiteral kStageMeshesAttr = "dist.stage_meshes";

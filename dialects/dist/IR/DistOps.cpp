@@ -156,15 +156,18 @@ static LogicalResult verifyOthers(Operation *op, ArrayRef<int64_t> dims, RankedT
   return success();
 }
 
-LogicalResult ReshardOp::verify() {
-  auto layouts = (*this)->getAttrOfType<ArrayAttr>(kLayoutsAttr);
+/// That an op states the layout of its one result.
+static LogicalResult verifyStatesLayout(Operation *op) {
+  auto layouts = op->getAttrOfType<ArrayAttr>(kLayoutsAttr);
   if (!layouts || layouts.size() != 1 || !isa<LayoutAttr>(layouts[0]))
-    return emitOpError("needs the layout of its result: {dist.layouts = [#dist.layout<...>]}");
-  if (int64_t rank = cast<LayoutAttr>(layouts[0]).getRank();
-      rank != cast<RankedTensorType>(getType()).getRank())
-    return emitOpError() << "has a layout of " << rank << " dimensions for " << getType();
+    return op->emitOpError("needs the layout of its result: {dist.layouts = [#dist.layout<...>]}");
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (int64_t rank = cast<LayoutAttr>(layouts[0]).getRank(); rank != type.getRank())
+    return op->emitOpError() << "has a layout of " << rank << " dimensions for " << type;
   return success();
 }
+LogicalResult ReshardOp::verify() { return verifyStatesLayout(*this); }
+LogicalResult SummandOp::verify() { return verifyStatesLayout(*this); }
 
 LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
                                             DictionaryAttr, OpaqueProperties, RegionRange,

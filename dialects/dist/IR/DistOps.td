@@ -27,6 +27,10 @@ def Dist_Dialect : Dialect {
     - `dist.batch_part = 8` of such an argument: the sample of the batch with which the micro-batch begins;
     - `dist.batch = 16` of the step: the samples of the batch.
 
+    Where the replicas of a stage take micro-batches in turn, each has a step of its own:
+
+    - `dist.replica = @stage0_replica1` of such a step: the mesh of the ranks that run it, part of the stage's.
+
     The `partition` pass reads only these. What it makes, steps with local shapes, has explicit collectives, and
     `dist.ranks`, `dist.global` (the type on one device) and `dist.layout` on arguments and results.
   }];
@@ -121,6 +125,21 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure, SameOperandsAndResultType]> {
     `partition` makes the cheapest sequence of collectives of it (passes/layouts/Reshard.h) and shares those that are
     equal. Reshards with different `dist.apart` attributes share nothing: a gathered parameter that is used forward and
     backward need not stay in between.
+  }];
+  let arguments = (ins Dist_Tensor:$input);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Dist_SummandOp : Dist_Op<"summand", [Pure, SameOperandsAndResultType]> {
+  let summary = "What the ranks along some axes hold of a sum, each a summand of its own";
+  let description = [{
+    ```mlir
+    %1 = dist.summand %0 {dist.layouts = [#dist.layout<[[], []], sum = ["data"]>]} : tensor<784x512xf32>
+    ```
+    Where the replicas of a stage take micro-batches in turn, each adds up the gradients of its own: `%0` is whole on each, and
+    not the same. The result is the sum over those axes, in the layout of `%0`. Nothing is computed.
   }];
   let arguments = (ins Dist_Tensor:$input);
   let results = (outs Dist_Tensor:$result);

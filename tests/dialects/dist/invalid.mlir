@@ -180,3 +180,12 @@ nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (ten
   %0 = "dist.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<8xf32>
   nn.return %0 : tensor<8xf32>
 }
+
+// -----
+
+// a summand without a layout
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"}) -> (tensor<4xf32> {nn.role = "output", nn.name = "o"}) {
+  // expected-error @below {{needs the layout of its result}}
+  %0 = dist.summand %x : tensor<4xf32>
+  nn.return %0 : tensor<4xf32>
+}

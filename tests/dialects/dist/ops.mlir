@@ -41,5 +41,7 @@ nn.step "infer" @infer(%x: tensor<8x4xf32> {nn.role = "input", nn.name = "x", di
   dist.send_wait to [8] tag 5
   // CHECK: %{{.*}}:2 = dist.optimization_barrier %{{.*}}, %{{.*}} : tensor<32x4xf32>, tensor<i64>
   %10:2 = dist.optimization_barrier %2, %6 : tensor<32x4xf32>, tensor<i64>
+  // CHECK: dist.summand %{{.*}} {dist.layouts = [#dist.layout<[], sum = ["data"]>]} : tensor<i64>
+  %11 = dist.summand %6 {dist.layouts = [#dist.layout<[], sum = ["data"]>]} : tensor<i64>
   nn.return %3 : tensor<8x4xf32>
 }

@@ -75,3 +75,26 @@ nn.step "infer" @infer(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x"}) -
   %0 = dist.optimization_barrier %x {dist.layouts = [#dist.layout<[["data"], []]>]} : tensor<4x2xf32>
   nn.return %0 : tensor<4x2xf32>
 }
+
+// -----
+
+// a summand that also changes how the value is split
+dist.mesh @mesh axes(["data" = 2])
+nn.step "infer" @s(%x: tensor<4x2xf32> {nn.role = "input", nn.name = "x"})
+    -> (tensor<4x2xf32> {nn.role = "output", nn.name = "y"}) attributes {dist.mesh = @mesh} {
+  // expected-error @below {{expected the same with more axes to sum over}}
+  %0 = dist.summand %x {dist.layouts = [#dist.layout<[["data"], []]>]} : tensor<4x2xf32>
+  %1 = dist.reshard %0 {dist.layouts = [#dist.layout<[[], []]>]} : tensor<4x2xf32>
+  nn.return %1 : tensor<4x2xf32>
+}
+
+// -----
+
+// a replica of other ranks
+dist.mesh @mesh axes(["data" = 2])
+dist.mesh @other axes(["data" = 1]) from 2
+// expected-error @below {{is that of the replica @other, which is no mesh of ranks of its mesh @mesh}}
+nn.step "infer" @s(%x: tensor<4xf32> {nn.role = "input", nn.name = "x"})
+    -> (tensor<4xf32> {nn.role = "output", nn.name = "y"}) attributes {dist.mesh = @mesh, dist.replica = @other} {
+  nn.return %x : tensor<4xf32>
+}
