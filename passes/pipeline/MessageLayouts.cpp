@@ -58,7 +58,7 @@ double MessageLayouts::makingSeconds(const Message &message, RankedTensorType ty
   });
   return source == root || isUsed ? 0
                                   : costs.reshardSeconds(type, dist::getLayout(root), dist::getLayout(source),
-                                                         stages[message.from].mesh);
+                                                         meshOf(message, message.from));
 }
 
 bool MessageLayouts::usesOn(int64_t stage, OpOperand &use, const Message &message) const {
@@ -100,7 +100,7 @@ MessageLayout MessageLayouts::of(const Message &message, RankedTensorType type) 
 }
 
 MessageLayout MessageLayouts::choose(const Message &message, RankedTensorType type) const {
-  dist::MeshOp from = stages[message.from].mesh, to = stages[message.to].mesh;
+  dist::MeshOp from = meshOf(message, message.from), to = meshOf(message, message.to);
   ArrayRef<int64_t> shape = type.getShape();
   int64_t elementBytes = (type.getElementTypeBitWidth() + 7) / 8;
   SmallVector<LayoutAttr> uses = wanted(message);

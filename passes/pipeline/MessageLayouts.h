@@ -19,6 +19,10 @@ struct MessageLayout {
 struct PlannedStage {
   dist::MeshOp mesh;
   const PlannedStep *plan;
+  /// Where replicas take micro-batches in turn: the axes of the mesh along which they lie, and the ranks of this one. Else no
+  /// axes, and all ranks.
+  mlir::ArrayAttr turns;
+  dist::MeshOp replica;
 };
 
 /// Chooses how values cross between stages of different meshes. The sender has the value in one or more layouts, partial
@@ -34,6 +38,10 @@ public:
 
   /// `type`: of what is sent, a micro-batch's part.
   MessageLayout of(const Message &message, mlir::RankedTensorType type) const;
+  /// The ranks of a stage that a message goes from or to.
+  dist::MeshOp meshOf(const Message &message, int64_t stage) const {
+    return message.microBatch >= 0 ? stages[stage].replica : stages[stage].mesh;
+  }
   bool isOfMicroBatch(const Message &message) const {
     return message.microBatch >= 0 && message.microBatch < order.microBatches;
   }

@@ -39,8 +39,22 @@ ArrayRef<int64_t> Messages::of(Value value, int64_t microBatch) const {
   return found == byValue.end() ? ArrayRef<int64_t>() : ArrayRef<int64_t>(found->second);
 }
 
+/// No two messages between the same ranks have one tag, also not of replicas and of whole stages.
+int64_t Messages::takeTag(const Message &message) {
+  if (message.microBatch >= 0)
+    return nextTag[{message.from, message.to}]++;
+  int64_t tag = 0;
+  for (bool isTaken : {false, true})
+    for (int64_t from : order.membersOf(order.groupOf(message.from)))
+      for (int64_t to : order.membersOf(order.groupOf(message.to))) {
+        int64_t &next = nextTag[{from, to}];
+        isTaken ? next = tag + 1 : tag = std::max(tag, next);
+      }
+  return tag;
+}
+
 void Messages::add(Message message) {
-  message.tag = nextTag[{message.from, message.to}]++;
+  message.tag = takeTag(message);
   auto index = static_cast<int64_t>(messages.size());
   byValue[{message.value, message.microBatch}].push_back(index);
   received[message.to][message.receivedBy].push_back(index);
@@ -70,6 +84,14 @@ void Messages::findMicroBatchMessages() {
   }
 }
 
+/// Replicas of a stage send and receive together what comes after all micro-batches: the first one stands for them.
+std::set<int64_t> Messages::leadersOf(llvm::ArrayRef<int64_t> of) const {
+  std::set<int64_t> leaders;
+  for (int64_t stage : of)
+    leaders.insert(order.leaderOf(stage));
+  return leaders;
+}
+
 void Messages::findMessagesAfter() {
   auto after = [&](int64_t stage) { return static_cast<int64_t>(order.stages[stage].size()); };
   for (Operation &op : classes.step.getBody().front().without_terminator()) {
@@ -80,8 +102,9 @@ void Messages::findMessagesAfter() {
       if (isWork && !classes.isSummed(result))
         continue; // an output
       // Of a sum each copy of the model has a part.
-      for (int64_t from : isWork ? stages.stagesOfWork(&op) : std::vector<int64_t>{stages.homeOf(result)})
-        for (int64_t to : stages.stagesThatNeed(result))
+      const std::set<int64_t> &needing = stages.stagesThatNeed(result);
+      for (int64_t from : leadersOf(isWork ? stages.stagesOfWork(&op) : std::vector<int64_t>{stages.homeOf(result)}))
+        for (int64_t to : leadersOf(std::vector<int64_t>(needing.begin(), needing.end())))
           if (to != from && !stages.stagesOf(&op).count(to))
             add({result, -1, from, to, 0, after(from), after(to)});
     }

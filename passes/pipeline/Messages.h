@@ -8,7 +8,8 @@ namespace pdc::passes {
 
 /// A value of one micro-batch (or, with -1, what comes of all that `from` runs; in a stream of m mini-batches with m + i
 /// what mini-batch i updates with) on its way from one stage to another. Tasks are indices
-/// into the order of a stage; those after the last one belong to what is done after all micro-batches.
+/// into the order of a stage; those after the last one belong to what is done after all micro-batches. What comes of all
+/// micro-batches goes from all replicas of a stage to all of another, and `from` and `to` are the first of each.
 struct Message {
   mlir::Value value;
   int64_t microBatch;
@@ -42,7 +43,9 @@ private:
   using Clock = std::vector<int64_t>; // per stage, its last task that is known to have begun; -1: none
   void indexTasks();
   int64_t taskOf(mlir::Operation *op, int64_t microBatch) const;
+  int64_t takeTag(const Message &message);
   void add(Message message);
+  std::set<int64_t> leadersOf(llvm::ArrayRef<int64_t> of) const;
   void findMicroBatchMessages();
   void findMessagesAfter();
   void findMessagesOfStream();

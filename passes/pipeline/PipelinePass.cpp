@@ -3,6 +3,7 @@
 #include "passes/pipeline/PipelinePass.h"
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "passes/partition/StepPartition.h"
+#include "passes/pipeline/ReplicaPlan.h"
 #include "passes/pipeline/SampleCheck.h"
 #include "passes/pipeline/StreamBuilder.h"
 
@@ -15,30 +16,51 @@ using namespace mlir;
 using namespace pdc;
 using namespace pdc::passes;
 
+/// Per stage, the mesh that its steps are planned on.
+static FailureOr<SmallVector<dist::MeshOp>> shapesOfStages(ModuleOp module, size_t count) {
+  SmallVector<dist::MeshOp> shapes;
+  if (auto stated = module->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr)) {
+    for (auto name : stated.getAsRange<FlatSymbolRefAttr>())
+      if (auto mesh = module.lookupSymbol<dist::MeshOp>(name.getAttr()))
+        shapes.push_back(mesh);
+    if (shapes.size() != count || stated.size() != count)
+      return module.emitError() << "names " << stated.size() << " meshes of stages (" << dist::kStageMeshesAttr
+                                << "), " << shapes.size() << " of which are there; the schedule has " << count
+                                << " stages",
+             failure();
+    return shapes;
+  }
+  for (nn::StepOp step : module.getOps<nn::StepOp>()) {
+    FailureOr<dist::MeshOp> mesh = findMesh(step);
+    if (failed(mesh))
+      return failure();
+    return SmallVector<dist::MeshOp>(count, *mesh);
+  }
+  return SmallVector<dist::MeshOp>();
+}
+
 namespace {
 
 struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
   using PipelinePassBase::PipelinePassBase;
-  Pipeline(const PipelinePassOptions &options, OrderFinder findOrder, std::shared_ptr<const MessageCosts> costs)
-      : PipelinePassBase(options), findOrder(std::move(findOrder)), costs(std::move(costs)) {}
+  Pipeline(const PipelinePassOptions &options, OrderFinder findOrder, TurnsFinder findTurns,
+           std::shared_ptr<const MessageCosts> costs)
+      : PipelinePassBase(options), findOrder(std::move(findOrder)), findTurns(std::move(findTurns)), costs(std::move(costs)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::Expected<TaskOrder> parsed = parseTaskOrder(order);
-    if (!parsed) {
-      module.emitError("the schedule '") << order << "': " << llvm::toString(parsed.takeError());
-      return signalPassFailure();
-    }
-    if (verticalSync)
-      parsed->synchronizeVersions();
     for (nn::StepOp step : module.getOps<nn::StepOp>())
       if (failed(checkStep(step)))
         return signalPassFailure();
-    FailureOr<SmallVector<dist::MeshOp>> shapes = shapesOfStages(module, parsed->stages.size());
+    FailureOr<TaskOrder> parsed = readOrder(module);
+    if (failed(parsed))
+      return signalPassFailure();
+    FailureOr<SmallVector<dist::MeshOp>> shapes = shapesOfStages(module, parsed->groupCount());
     if (failed(shapes))
       return signalPassFailure();
     SmallVector<dist::MeshOp> meshes = makeMeshes(*shapes);
     std::vector<double> slowness = slownessOfStages(*shapes);
+    ReplicaMeshes replicasOf;
     Residence residence;
     std::vector<std::unique_ptr<Assigned>> assigned;
     for (SmallVector<nn::StepOp> &plans : stepsInOrder(module)) {
@@ -48,7 +70,7 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
         continue;
       assigned.push_back(std::make_unique<Assigned>(plans.front(), std::move(tasks), residence, slowness));
       Assigned &one = *assigned.back();
-      if (failed(one.takePlans(plans, *shapes, meshes)) || failed(one.classes.run()) ||
+      if (failed(one.takePlans(plans, *shapes, meshes)) || failed(one.classes.run()) || failed(one.takeTurns(replicasOf)) ||
           failed(one.checkSamples()) || failed(one.stages.assign()) ||
           (assigned.size() == 1 && failed(orderByTimes(one, *parsed))))
         return signalPassFailure();
@@ -62,11 +84,23 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
   }
 
 private:
+  /// By stage of the pipeline; those of all steps are the same.
+  using ReplicaMeshes = std::map<int64_t, SmallVector<dist::MeshOp>>;
+
   /// A step, and which stage does what of it.
   struct Assigned {
-    Assigned(nn::StepOp planned, TaskOrder order, Residence &residence, std::vector<double> slowness)
+    /// `slowness`: of the stages of the pipeline.
+    Assigned(nn::StepOp planned, TaskOrder order, Residence &residence, const std::vector<double> &slowness)
         : tasks(std::move(order)), classes(copyOf(planned), tasks.microBatches, tasks.isStream()),
-          stages(classes, tasks, residence, std::move(slowness)) {}
+          stages(classes, tasks, residence, ofStages(slowness, tasks)) {}
+
+    /// As that of the stage of the pipeline, for each of its replicas.
+    static std::vector<double> ofStages(const std::vector<double> &ofGroups, const TaskOrder &tasks) {
+      std::vector<double> values;
+      for (size_t stage = 0; stage < tasks.stages.size(); ++stage)
+        values.push_back(ofGroups[tasks.groupOf(static_cast<int64_t>(stage))]);
+      return values;
+    }
 
     static nn::StepOp copyOf(nn::StepOp planned) {
       OpBuilder b(planned);
@@ -92,20 +126,50 @@ private:
         planOfStage.push_back(plan->second);
         meshOfStage.push_back(mesh);
       }
+      turnsOfStage.resize(shapes.size());
       return success();
     }
 
+    /// Has the replicas of stages take micro-batches in turn, where the schedule says so.
+    LogicalResult takeTurns(ReplicaMeshes &known) {
+      std::vector<ArrayAttr> turnsOfPlan(plans.size());
+      for (auto [stage, count] : llvm::enumerate(tasks.replicas)) {
+        size_t plan = planOfStage[stage];
+        FailureOr<ArrayAttr> axes = turnsOfPlan[plan] ? turnsOfPlan[plan] : findReplicaAxes(plans[plan].step, meshOfStage[stage]);
+        if (failed(axes))
+          return failure();
+        if (meshOfStage[stage].getParts(*axes) != count)
+          return plans[plan].step.emitOpError()
+                 << "has " << meshOfStage[stage].getParts(*axes) << " replicas on stage " << stage << ", the schedule " << count;
+        if (count == 1)
+          continue;
+        if (!std::exchange(turnsOfPlan[plan], *axes))
+          passes::takeTurns(plans[plan], classes, *axes);
+        turnsOfStage[stage] = *axes;
+        if (known[stage].empty())
+          known[stage] = makeReplicaMeshes(meshOfStage[stage], *axes);
+        replicasOfStage[stage] = known[stage];
+      }
+      return success();
+    }
+
+    /// What runs programs: the replicas of a stage, where they take turns.
     SmallVector<PlannedStage> plannedStages() const {
       SmallVector<PlannedStage> planned;
-      for (auto [mesh, plan] : llvm::zip(meshOfStage, planOfStage))
-        planned.push_back({mesh, &plans[plan]});
+      for (int64_t stage = 0; stage < static_cast<int64_t>(tasks.stages.size()); ++stage) {
+        int64_t group = tasks.groupOf(stage);
+        dist::MeshOp mesh = meshOfStage[group];
+        auto replicas = replicasOfStage.find(group);
+        planned.push_back({mesh, &plans[planOfStage[group]], turnsOfStage[group],
+                           replicas == replicasOfStage.end() ? mesh : replicas->second[tasks.turnOf(stage)]});
+      }
       return planned;
     }
 
     LogicalResult checkSamples() {
       for (auto [stage, planned] : llvm::enumerate(plannedStages()))
         if (failed(passes::checkSamples(planned, classes.batch, tasks.microBatches,
-                                        meshOfStage.size() > 1 ? std::optional<size_t>(stage) : std::nullopt)))
+                                        meshOfStage.size() > 1 ? std::optional<size_t>(tasks.groupOf(stage)) : std::nullopt)))
           return failure();
       return success();
     }
@@ -121,9 +185,32 @@ private:
     StepClasses classes;
     StageAssignment stages;
     std::vector<PlannedStep> plans;
-    std::vector<size_t> planOfStage;
+    std::vector<size_t> planOfStage; // of the pipeline, as what follows
     std::vector<dist::MeshOp> meshOfStage;
+    std::vector<ArrayAttr> turnsOfStage; // the axes along which replicas lie that take turns
+    ReplicaMeshes replicasOfStage;
   };
+
+  FailureOr<TaskOrder> readOrder(ModuleOp module) const {
+    std::string text = order;
+    SmallVector<int64_t> turns(replicas.begin(), replicas.end());
+    llvm::Expected<TaskOrder> parsed = parseTaskOrder(text, turns);
+    if (parsed && findTurns) {
+      FailureOr<SmallVector<int64_t>> counted = countReplicas(module, parsed->groupCount());
+      if (failed(counted))
+        return failure();
+      llvm::Expected<std::string> found = findTurns(*counted);
+      if (!found)
+        return module.emitError(llvm::toString(found.takeError())), failure();
+      text = *found;
+      parsed = parseTaskOrder(text, *counted);
+    }
+    if (!parsed)
+      return module.emitError("the schedule '") << text << "': " << llvm::toString(parsed.takeError()), failure();
+    if (verticalSync)
+      parsed->synchronizeVersions();
+    return *parsed;
+  }
 
   /// The steps of each kind, one for each mesh shape; training first: where it keeps parameters, the others find them.
   static SmallVector<SmallVector<nn::StepOp>> stepsInOrder(ModuleOp module) {
@@ -146,7 +233,7 @@ private:
       return success();
     nn::StepOp step = assigned.classes.step;
     auto found = findOrder(assigned.stages.secondsOfChunks());
-    auto parsed = found ? parseTaskOrder(*found) : llvm::Expected<TaskOrder>(found.takeError());
+    auto parsed = found ? parseTaskOrder(*found, {}) : llvm::Expected<TaskOrder>(found.takeError());
     if (!parsed)
       return step.emitOpError("finds no schedule: ") << llvm::toString(parsed.takeError());
     tasks = std::move(*parsed);
@@ -154,6 +241,7 @@ private:
     return success();
   }
 
+  /// Inference runs the whole batch, of which each replica has a part.
   static TaskOrder orderOf(nn::StepOp step, const TaskOrder &order) {
     if (step.getKind() == "infer")
       return order.wholeBatch();
@@ -166,29 +254,6 @@ private:
     if (!step->hasAttr(dist::kMeshAttr) || step->hasAttr(dist::kRanksAttr))
       return step.emitOpError("is not planned, or partitioned already: pipeline runs between the two");
     return success();
-  }
-
-  /// Per stage, the mesh that its steps are planned on.
-  static FailureOr<SmallVector<dist::MeshOp>> shapesOfStages(ModuleOp module, size_t count) {
-    SmallVector<dist::MeshOp> shapes;
-    if (auto stated = module->getAttrOfType<ArrayAttr>(dist::kStageMeshesAttr)) {
-      for (auto name : stated.getAsRange<FlatSymbolRefAttr>())
-        if (auto mesh = module.lookupSymbol<dist::MeshOp>(name.getAttr()))
-          shapes.push_back(mesh);
-      if (shapes.size() != count || stated.size() != count)
-        return module.emitError() << "names " << stated.size() << " meshes of stages (" << dist::kStageMeshesAttr
-                                  << "), " << shapes.size() << " of which are there; the schedule has " << count
-                                  << " stages",
-               failure();
-      return shapes;
-    }
-    for (nn::StepOp step : module.getOps<nn::StepOp>()) {
-      FailureOr<dist::MeshOp> mesh = findMesh(step);
-      if (failed(mesh))
-        return failure();
-      return SmallVector<dist::MeshOp>(count, *mesh);
-    }
-    return SmallVector<dist::MeshOp>();
   }
 
   /// Of the devices of each, whose ranks follow each other.
@@ -241,8 +306,11 @@ private:
     if (step.getKind() == "gradient" && failed(leaveReference(b, assigned, "reference_" + name)))
       return failure();
     SmallVector<std::string> names;
-    for (size_t stage = 0; stage < assigned.tasks.stages.size(); ++stage)
-      names.push_back(stage == 0 ? name : name + "_stage" + std::to_string(stage));
+    for (int64_t stage = 0; stage < static_cast<int64_t>(assigned.tasks.stages.size()); ++stage) {
+      int64_t group = assigned.tasks.groupOf(stage), turn = assigned.tasks.turnOf(stage);
+      names.push_back(name + (group > 0 ? "_stage" + std::to_string(group) : "") +
+                      (turn > 0 ? "_replica" + std::to_string(turn) : ""));
+    }
     if (failed(build(b, assigned, names)))
       return failure();
     assigned.eraseSteps();
@@ -281,7 +349,7 @@ private:
       reference = cast<nn::StepOp>(b.clone(*step));
       reference.setSymName(name);
     } else {
-      TaskOrder tasks{assigned.tasks.microBatches, {{}}, {0}, {}, {}};
+      TaskOrder tasks{assigned.tasks.microBatches, {{}}, {0}, {}, {}, {}};
       for (int64_t i = 0; i < tasks.microBatches; ++i) {
         tasks.stages[0].push_back({'F', i, 0});
         tasks.stages[0].push_back({'B', i, 0});
@@ -303,12 +371,31 @@ private:
   }
 
   OrderFinder findOrder;
+  TurnsFinder findTurns;
   std::shared_ptr<const MessageCosts> costs = std::make_shared<MessageCosts>();
 };
 
 } // namespace
 
+FailureOr<SmallVector<int64_t>> passes::countReplicas(ModuleOp planned, int64_t stages) {
+  FailureOr<SmallVector<dist::MeshOp>> shapes = shapesOfStages(planned, stages);
+  if (failed(shapes))
+    return failure();
+  SmallVector<int64_t> replicas;
+  for (dist::MeshOp shape : *shapes) {
+    auto steps = planned.getOps<nn::StepOp>();
+    auto step = llvm::find_if(steps, [&](nn::StepOp one) { return one->getAttr(dist::kMeshAttr) == FlatSymbolRefAttr::get(shape); });
+    if (step == steps.end())
+      return planned.emitError() << "has no step on mesh @" << shape.getSymName() << ", which is that of a stage", failure();
+    FailureOr<ArrayAttr> axes = findReplicaAxes(*step, shape);
+    if (failed(axes))
+      return failure();
+    replicas.push_back(shape.getParts(*axes));
+  }
+  return replicas;
+}
+
 std::unique_ptr<Pass> passes::createPipelinePass(const PipelinePassOptions &options, OrderFinder findOrder,
-                                                 std::shared_ptr<const MessageCosts> costs) {
-  return std::make_unique<Pipeline>(options, std::move(findOrder), std::move(costs));
+                                                 TurnsFinder findTurns, std::shared_ptr<const MessageCosts> costs) {
+  return std::make_unique<Pipeline>(options, std::move(findOrder), std::move(findTurns), std::move(costs));
 }

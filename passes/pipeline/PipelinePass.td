@@ -40,6 +40,11 @@ def PipelinePass : Pass<"pipeline", "::mlir::ModuleOp"> {
     that several stages use lies on all of them, which add up its gradients and update it alike. Gradients are reduced over
     ranks when the last micro-batch has added its part.
 
+    With `replicas`, those of each stage, which lie along the axes that split the batch, take micro-batches in turn (round-robin)
+    instead of a part of each: the schedule has a line a replica, each becomes a step of its own (`dist.replica`), and what is
+    computed of a micro-batch lies within the replica that has it. What is the same for all micro-batches lies as planned, and a
+    sum over them is a partial sum over the replicas (`dist.summand`), which the plan reduces as it would have.
+
     Where stages are planned on meshes of different shapes, the module says which (`dist.stage_meshes`), and there is one step
     of each kind for each of them: the same ops in the same order, with other layouts and reshards.
 
@@ -53,7 +58,9 @@ def PipelinePass : Pass<"pipeline", "::mlir::ModuleOp"> {
   let options = [
     Option<"order", "order", "std::string", /*default=*/"\"F0 B0\"", "The schedule">,
     Option<"verticalSync", "vertical-sync", "bool", /*default=*/"false",
-           "In a stream, a mini-batch meets the same version of the parameters on all stages">
+           "In a stream, a mini-batch meets the same version of the parameters on all stages">,
+    ListOption<"replicas", "replicas", "int64_t",
+               "Replicas of each stage that take micro-batches in turn, and have a line of the schedule each">
   ];
   let dependentDialects = ["::pdc::dist::DistDialect", "::pdc::nn::NNDialect"];
 }

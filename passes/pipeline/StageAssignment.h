@@ -95,6 +95,7 @@ private:
   mlir::LogicalResult checkUpdates();
   int64_t versionOf(llvm::StringRef name, int64_t miniBatch) const;
   std::set<int64_t> stagesOfName(llvm::StringRef name) const;
+  std::set<int64_t> withReplicas(int64_t stage) const;
 
   const StepClasses &classes;
   const TaskOrder &order;

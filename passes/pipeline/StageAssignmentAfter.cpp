@@ -39,7 +39,7 @@ void StageAssignment::findHomes() {
     // Running statistics, which training only writes, are kept where they are made.
     if (decides && role && role.getValue() == "state" && residence[name.str()].empty())
       for (int64_t chunk = 0; chunk < order.chunkCount(); ++chunk)
-        if (order.stageOf[chunk] == (made && homes.contains(made) ? homes[made] : 0) &&
+        if (order.stageFor(chunk, 0) == (made && homes.contains(made) ? homes[made] : 0) &&
             residence[name.str()].empty())
           residence[name.str()].insert(chunk);
   }
@@ -71,6 +71,12 @@ int64_t StageAssignment::homeOfAfter(Operation *op) {
   return std::max<int64_t>(home, 0);
 }
 
+/// What one of its replicas does after all micro-batches, all do.
+std::set<int64_t> StageAssignment::withReplicas(int64_t stage) const {
+  llvm::iota_range<int64_t> members = order.membersOf(order.groupOf(stage));
+  return {members.begin(), members.end()};
+}
+
 void StageAssignment::findNeeds() {
   Block &block = step.getBody().front();
   std::set<int64_t> all;
@@ -82,7 +88,7 @@ void StageAssignment::findNeeds() {
     auto name = step.getResultAttrOfType<StringAttr>(index, "nn.name");
     Operation *made = operand.get().getDefiningOp();
     std::set<int64_t> stages = all; // the loss and the metrics: every rank tells the same
-    std::set<int64_t> home = {made && homes.contains(made) ? homes[made] : 0};
+    std::set<int64_t> home = withReplicas(made && homes.contains(made) ? homes[made] : 0);
     if (role && role.getValue() == "output")
       stages = home;
     else if (!isReported(index))
@@ -103,7 +109,7 @@ void StageAssignment::findNeeds() {
     }
     // An update of a stream waits for no other stage.
     if (isScalar && !on.empty() && !order.isStream())
-      on = {homes[&op]};
+      on = withReplicas(homes[&op]);
     for (Value operand : op.getOperands())
       needs[operand].insert(on.begin(), on.end());
   }

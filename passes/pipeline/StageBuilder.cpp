@@ -106,11 +106,14 @@ nn::StepOp StageBuilder::createStep(StringRef name) {
   auto built = nn::StepOp::create(b, step.getLoc(), name, b.getFunctionType(types, results), step.getKind(),
                                   b.getArrayAttr(attributes), b.getArrayAttr(resultAttributes));
   built->setDiscardableAttrs(llvm::to_vector(step->getDiscardableAttrs()));
-  built->setAttr(dist::kMeshAttr, meshOf(stage));
+  const PlannedStage &planned = staged.planned[stage];
+  built->setAttr(dist::kMeshAttr, FlatSymbolRefAttr::get(planned.mesh));
+  if (planned.turns)
+    built->setAttr(dist::kReplicaAttr, FlatSymbolRefAttr::get(planned.replica));
   if (Value input = batchInput())
     built->setAttr(dist::kBatchAttr, b.getI64IntegerAttr(typeOf(input).getDimSize(0)));
   if (staged.order.stages.size() > 1)
-    built->setAttr(dist::kStageAttr, b.getI64IntegerAttr(stage));
+    built->setAttr(dist::kStageAttr, b.getI64IntegerAttr(staged.order.groupOf(stage)));
   body = b.createBlock(&built.getBody());
   for (const Argument &argument : arguments) {
     auto &known = argument.microBatch == kOnce ? once : perMicroBatch[argument.microBatch];
@@ -153,7 +156,7 @@ LogicalResult StageBuilder::buildTask(int64_t index) {
   for (int64_t message : staged.messages.waitedBy(stage, index))
     wait(staged.messages.all()[message]);
   for (Operation &op : step.getBody().front().without_terminator()) {
-    if (!classes.isWork(&op) || staged.stages.chunkOf(&op) != task.chunk % staged.order.chunkCount())
+    if (!classes.isWork(&op) || staged.stages.chunkOf(&op) != staged.order.modelChunk(task.chunk))
       continue;
     char kind = staged.stages.kindOf(&op);
     bool isOfTask = task.kind == 'B' ? kind != 'F' : kind == task.kind;
@@ -260,19 +263,42 @@ FailureOr<Value> StageBuilder::getSent(Value planned, int64_t microBatch) {
 /// What an After op computes, from the stage that does.
 FailureOr<Value> StageBuilder::getAfter(Value value) {
   for (int64_t message : staged.messages.of(value, kOnce))
-    if (const Message &sent = staged.messages.all()[message]; sent.to == stage)
+    if (const Message &sent = staged.messages.all()[message]; sent.to == leader())
       return once[value] = receive(sent);
   return value.getDefiningOp()->emitOpError()
          << "is not there when stage " << stage << " needs it, after all micro-batches";
 }
 
+/// Where the copies of an op are, each group of replicas once.
+std::vector<int64_t> StageBuilder::copiesOf(Operation *op) const {
+  std::vector<int64_t> copies;
+  for (int64_t at : staged.stages.stagesOfWork(op))
+    if (at == staged.order.leaderOf(at))
+      copies.push_back(at);
+  return copies;
+}
+
+/// What this stage's micro-batches give of a sum; of a replica, a summand of it.
+Value StageBuilder::ownSum(Value value) {
+  Value own = sums.lookup(value);
+  const PlannedStage &planned = staged.planned[stage];
+  if (!own || !planned.turns)
+    return own;
+  LayoutAttr layout = dist::getLayout(own);
+  SmallVector<Attribute> axes(layout.getSum().begin(), layout.getSum().end());
+  llvm::append_range(axes, planned.turns);
+  auto summand = dist::SummandOp::create(b, own.getLoc(), own.getType(), own);
+  setLayout(summand, layout.withPartial(/*isMax=*/false, b.getArrayAttr(axes)));
+  return summand;
+}
+
 /// A sum over all micro-batches: the parts of the copies of the model, complete and on every stage in the same order.
 FailureOr<Value> StageBuilder::getSum(Value value) {
   Value sum;
-  for (int64_t from : staged.stages.stagesOfWork(value.getDefiningOp())) {
-    Value part = from == stage ? sums.lookup(value) : Value();
+  for (int64_t from : copiesOf(value.getDefiningOp())) {
+    Value part = from == leader() ? ownSum(value) : Value();
     for (int64_t message : staged.messages.of(value, kOnce))
-      if (const Message &sent = staged.messages.all()[message]; sent.from == from && sent.to == stage)
+      if (const Message &sent = staged.messages.all()[message]; sent.from == from && sent.to == leader())
         part = receive(sent);
     if (!part)
       return value.getDefiningOp()->emitOpError()
@@ -524,7 +550,7 @@ Value StageBuilder::add(Value sum, Value part) {
 LogicalResult StageBuilder::finishSum(Value value) {
   if (hasCopies(value.getDefiningOp()))
     return send(value, kOnce);
-  once[value] = sums[value];
+  once[value] = ownSum(value);
   if (staged.stages.stagesThatNeed(value).count(stage))
     for (Operation *user : plan.of(value).getUsers())
       if (auto reshard = dyn_cast<dist::ReshardOp>(user))
@@ -545,7 +571,7 @@ RankedTensorType StageBuilder::typeOfMessage(const Message &message) {
 LogicalResult StageBuilder::send(Value value, int64_t microBatch) {
   for (int64_t index : staged.messages.of(value, microBatch)) {
     const Message &message = staged.messages.all()[index];
-    if (message.from != stage)
+    if (message.from != (microBatch == kOnce ? leader() : stage))
       continue;
     MessageLayout layout = staged.messageLayouts.of(message, typeOfMessage(message));
     // Of a copy's sum, the part of this stage.
@@ -553,7 +579,7 @@ LogicalResult StageBuilder::send(Value value, int64_t microBatch) {
     FailureOr<Value> source = isPart ? FailureOr<Value>(sums.lookup(value)) : getSent(layout.source, microBatch);
     if (failed(source))
       return failure();
-    dist::StageSendOp::create(b, value.getLoc(), meshOf(stage), meshOf(message.to), b.getI64IntegerAttr(message.tag),
+    dist::StageSendOp::create(b, value.getLoc(), meshOf(message, message.from), meshOf(message, message.to), b.getI64IntegerAttr(message.tag),
                               layout.received, reshard(*source, layout.sent));
   }
   return success();
@@ -562,13 +588,14 @@ LogicalResult StageBuilder::send(Value value, int64_t microBatch) {
 Value StageBuilder::receive(const Message &message) {
   RankedTensorType type = typeOfMessage(message);
   MessageLayout layout = staged.messageLayouts.of(message, type);
-  auto received = dist::StageReceiveOp::create(b, message.value.getLoc(), type, meshOf(stage), meshOf(message.from),
+  auto received = dist::StageReceiveOp::create(b, message.value.getLoc(), type, meshOf(message, message.to),
+                                               meshOf(message, message.from),
                                                b.getI64IntegerAttr(message.tag), layout.sent);
   setLayout(received, layout.received);
   return received;
 }
 
 void StageBuilder::wait(const Message &message) {
-  dist::StageWaitOp::create(b, message.value.getLoc(), meshOf(stage), meshOf(message.to),
+  dist::StageWaitOp::create(b, message.value.getLoc(), meshOf(message, message.from), meshOf(message, message.to),
                             b.getI64IntegerAttr(message.tag));
 }

@@ -68,7 +68,9 @@ protected:
   // Of values of the whole step.
   mlir::FailureOr<mlir::Value> getAfter(mlir::Value value);
   mlir::FailureOr<mlir::Value> getSum(mlir::Value value);
-  bool hasCopies(mlir::Operation *op) { return staged.stages.stagesOfWork(op).size() > 1; }
+  std::vector<int64_t> copiesOf(mlir::Operation *op) const;
+  bool hasCopies(mlir::Operation *op) const { return copiesOf(op).size() > 1; }
+  mlir::Value ownSum(mlir::Value value);
   mlir::LogicalResult buildOnce(mlir::Operation *op);
   mlir::LogicalResult buildPart(mlir::Operation *op, int64_t microBatch);
   llvm::SmallVector<mlir::Value> buildLocal(mlir::Operation *op, int64_t microBatch,
@@ -83,7 +85,11 @@ protected:
   mlir::LogicalResult finishSum(mlir::Value value);
   mlir::LogicalResult send(mlir::Value value, int64_t microBatch);
   mlir::RankedTensorType typeOfMessage(const Message &message);
-  mlir::FlatSymbolRefAttr meshOf(int64_t ofStage) { return mlir::FlatSymbolRefAttr::get(staged.planned[ofStage].mesh); }
+  mlir::FlatSymbolRefAttr meshOf(const Message &message, int64_t ofStage) {
+    return mlir::FlatSymbolRefAttr::get(staged.messageLayouts.meshOf(message, ofStage));
+  }
+  /// Who stands for this stage in messages after all micro-batches.
+  int64_t leader() const { return staged.order.leaderOf(stage); }
   mlir::Value receive(const Message &message);
   void wait(const Message &message);
 

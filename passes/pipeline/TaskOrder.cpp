@@ -2,10 +2,10 @@
 
 #include "passes/pipeline/TaskOrder.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
+#include <numeric>
 
 using namespace llvm;
 using namespace pdc::passes;
@@ -75,7 +75,7 @@ static Error checkOrder(const TaskOrder &order, const Ran &ran) {
     for (int64_t i = 0; i < order.microBatches; ++i) {
       auto found = ran.find({chunk, i});
       std::string kinds = found == ran.end() ? "" : found->second;
-      bool isOfCopy = order.copyFor(chunk % order.chunkCount(), i) == chunk;
+      bool isOfCopy = order.copyFor(order.modelChunk(chunk), i) == chunk;
       bool isWhole = updates ? kinds == "FBU" : kinds == "F" || kinds == "FB" || kinds == "FIW";
       if (isOfCopy ? !isWhole : !kinds.empty())
         return error("micro-batch %lld runs on chunk %lld as '%s', expected a forward and then a backward%s",
@@ -89,19 +89,61 @@ int64_t TaskOrder::copies() const {
   return copyOf.empty() ? 1 : *std::max_element(copyOf.begin(), copyOf.end()) + 1;
 }
 
+int64_t TaskOrder::groupOf(int64_t stage) const {
+  int64_t group = 0;
+  for (int64_t count : replicas) {
+    if (stage < count)
+      return group;
+    stage -= count;
+    ++group;
+  }
+  return stage; // where each is a group by itself
+}
+
+iota_range<int64_t> TaskOrder::membersOf(int64_t group) const {
+  if (replicas.empty())
+    return seq(group, group + 1);
+  int64_t first = std::accumulate(replicas.begin(), replicas.begin() + group, int64_t{0});
+  return seq(first, first + replicas[group]);
+}
+
 int64_t TaskOrder::copyFor(int64_t chunk, int64_t microBatch) const {
+  if (!replicas.empty())
+    return *membersOf(chunk).begin() + microBatch % replicas[chunk];
   return copyOf.empty() ? chunk : copyOf[microBatch] * chunkCount() + chunk;
 }
 
 std::vector<int64_t> TaskOrder::stagesOf(int64_t chunk) const {
   std::vector<int64_t> stages;
+  if (!replicas.empty()) {
+    append_range(stages, membersOf(chunk));
+    return stages;
+  }
   for (int64_t copy = 0; copy < copies(); ++copy)
     if (int64_t stage = stageOf[copy * chunkCount() + chunk]; !is_contained(stages, stage))
       stages.push_back(stage);
   return stages;
 }
 
-Expected<TaskOrder> pdc::passes::parseTaskOrder(StringRef text) {
+/// A line for each replica, of whose chunk all of its tasks are, and work for each.
+static Error checkReplicas(const TaskOrder &order) {
+  int64_t count = std::accumulate(order.replicas.begin(), order.replicas.end(), int64_t{0});
+  auto lines = static_cast<int64_t>(order.stages.size());
+  if (any_of(order.replicas, [](int64_t replicas) { return replicas < 1; }) || count != lines)
+    return error("it has %lld lines, expected one for each of %lld replicas", static_cast<long long>(lines),
+                 static_cast<long long>(count));
+  for (auto [stage, tasks] : enumerate(order.stages)) {
+    if (tasks.empty())
+      return error("line %zu has no tasks: replicas that take micro-batches in turn need one each", stage);
+    for (const StageTask &task : tasks)
+      if (task.chunk != static_cast<int64_t>(stage))
+        return error("line %zu has a task of chunk %lld: replicas that take micro-batches in turn have one chunk each", stage,
+                     static_cast<long long>(task.chunk));
+  }
+  return Error::success();
+}
+
+Expected<TaskOrder> pdc::passes::parseTaskOrder(StringRef text, ArrayRef<int64_t> replicas) {
   TaskOrder order;
   SmallVector<StringRef> lines;
   SplitString(text, lines, "\n;");
@@ -130,7 +172,11 @@ Expected<TaskOrder> pdc::passes::parseTaskOrder(StringRef text) {
   if (order.stageOf.empty())
     return error("the schedule has no tasks");
   Ran ran = kindsOf(order);
-  findCopies(order, ran);
+  order.replicas = replicas.vec();
+  if (replicas.empty())
+    findCopies(order, ran);
+  else if (Error bad = checkReplicas(order))
+    return bad;
   if (Error bad = checkOrder(order, ran))
     return bad;
   if (StringRef(ran[{0, 0}]).contains('U'))
@@ -159,9 +205,12 @@ TaskOrder TaskOrder::withoutUpdates() const {
 }
 
 TaskOrder TaskOrder::wholeBatch() const {
-  TaskOrder whole{1, std::vector<std::vector<StageTask>>(stages.size()), stageOf, {}, {}};
+  TaskOrder whole{1, std::vector<std::vector<StageTask>>(groupCount()), stageOf, {}, {}, {}};
   whole.stageOf.resize(chunkCount());
-  for (auto [chunk, stage] : enumerate(whole.stageOf))
+  for (auto [chunk, stage] : enumerate(whole.stageOf)) {
+    if (!replicas.empty())
+      stage = static_cast<int64_t>(chunk);
     whole.stages[stage].push_back({'F', 0, static_cast<int64_t>(chunk)});
+  }
   return whole;
 }

@@ -2,6 +2,8 @@
 #ifndef PDC_PASSES_PIPELINE_TASKORDER_H
 #define PDC_PASSES_PIPELINE_TASKORDER_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -23,11 +25,17 @@ struct ChunkSeconds {
   double sendForward = 0, sendBackward = 0; // what other chunks need of each
 };
 
+/// What runs one program is a stage here: where the replicas of a stage of the pipeline take micro-batches in turn, each of
+/// them is one, and they are one group.
 struct TaskOrder {
   int64_t microBatches = 1;
   std::vector<std::vector<StageTask>> stages;
   std::vector<int64_t> stageOf; // per chunk of the model, in the order of its layers; of all copies, one after the other
   std::vector<int64_t> copyOf;  // per micro-batch, which copy of the model it goes through; empty: there is one
+
+  /// Round-robin: how many replicas each stage of the pipeline has, which take micro-batches in turn. They follow each other in
+  /// `stages`; the chunk of each has its number. Empty: each stage is a group by itself.
+  std::vector<int64_t> replicas;
 
   /// Of a stream, where each micro-batch is updated with: per chunk and micro-batch, how many updates the weights have seen
   /// with which it goes forward and backward. Empty where there is one update, after all of them.
@@ -41,7 +49,19 @@ struct TaskOrder {
 
   int64_t copies() const;
   /// Of one copy of the model.
-  int64_t chunkCount() const { return static_cast<int64_t>(stageOf.size()) / copies(); }
+  int64_t chunkCount() const {
+    return static_cast<int64_t>(replicas.empty() ? stageOf.size() / copies() : replicas.size());
+  }
+  /// The chunk of the model that the chunk of a task is a copy of.
+  int64_t modelChunk(int64_t chunk) const { return replicas.empty() ? chunk % chunkCount() : groupOf(chunk); }
+  /// The stage of the pipeline, and all that are that stage's.
+  int64_t groupOf(int64_t stage) const;
+  llvm::iota_range<int64_t> membersOf(int64_t group) const;
+  /// The first of a stage's group, which stands for it.
+  int64_t leaderOf(int64_t stage) const { return *membersOf(groupOf(stage)).begin(); }
+  /// Which of the replicas of its group a stage is.
+  int64_t turnOf(int64_t stage) const { return stage - leaderOf(stage); }
+  int64_t groupCount() const { return static_cast<int64_t>(replicas.empty() ? stages.size() : replicas.size()); }
   /// The number of a chunk's copy that runs a micro-batch.
   int64_t copyFor(int64_t chunk, int64_t microBatch) const;
   int64_t stageFor(int64_t chunk, int64_t microBatch) const { return stageOf[copyFor(chunk, microBatch)]; }
@@ -56,9 +76,11 @@ struct TaskOrder {
 /// Reads what schedule::toString writes (compiler/schedule): a line a stage, "F0 F1 B0 B1"; "F2.5" is of chunk 5, a task
 /// without a chunk of the chunk with the stage's number. Lines may also be separated by ';'. The chunks that run micro-batch
 /// 0 are the model; those beyond are copies of it, each of which runs micro-batches of its own (bidirectional schedules).
-/// With updates ("F0 B0 U0") it is a stream: each backward is followed by its update. Error: text that is none, a chunk on two stages or on none, a micro-batch that a chunk of its copy does not run forward
-/// exactly once.
-llvm::Expected<TaskOrder> parseTaskOrder(llvm::StringRef text);
+/// With updates ("F0 B0 U0") it is a stream: each backward is followed by its update. With `replicas` of each stage of the
+/// pipeline (round-robin), a line is what one of them does, and micro-batch i goes to replica i modulo their number.
+/// Error: text that is none, a chunk on two stages or on none, a micro-batch that a chunk of its copy does not run forward
+/// exactly once, replicas that have no micro-batch.
+llvm::Expected<TaskOrder> parseTaskOrder(llvm::StringRef text, llvm::ArrayRef<int64_t> replicas = {});
 
 } // namespace pdc::passes
 

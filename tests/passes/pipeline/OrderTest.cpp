@@ -48,6 +48,41 @@ TEST(TaskOrder, ChunksBeyondTheModelAreCopiesOfIt) {
   EXPECT_EQ(read("F0 F1 B0 B1").copies(), 1);
 }
 
+TEST(TaskOrder, ReplicasTakeMicroBatchesInTurn) {
+  llvm::Expected<TaskOrder> parsed = parseTaskOrder("F0 F2 B0 B2; F1 B1; F0 B0 F1 B1 F2 B2", {2, 1});
+  ASSERT_TRUE(static_cast<bool>(parsed)) << llvm::toString(parsed.takeError());
+  const TaskOrder &order = *parsed;
+  EXPECT_EQ(order.chunkCount(), 2);
+  EXPECT_EQ(order.groupCount(), 2);
+  EXPECT_EQ(order.modelChunk(1), 0);
+  EXPECT_EQ(order.modelChunk(2), 1);
+  EXPECT_EQ(order.stageFor(0, 0), 0);
+  EXPECT_EQ(order.stageFor(0, 1), 1);
+  EXPECT_EQ(order.stageFor(0, 2), 0);
+  EXPECT_EQ(order.stageFor(1, 2), 2);
+  EXPECT_EQ(order.stagesOf(0), (std::vector<int64_t>{0, 1}));
+  EXPECT_EQ(order.leaderOf(1), 0);
+  EXPECT_EQ(order.turnOf(1), 1);
+  EXPECT_EQ(order.turnOf(2), 0);
+  EXPECT_EQ(order.forwardOnly().stages[0].size(), 2u);
+  // Of inference each replica has a part.
+  TaskOrder whole = order.wholeBatch();
+  EXPECT_TRUE(whole.replicas.empty());
+  EXPECT_EQ(whole.stages.size(), 2u);
+  EXPECT_EQ(whole.stageFor(1, 0), 1);
+}
+
+TEST(TaskOrder, ReplicasThatDoNotFitTheScheduleAreRefused) {
+  auto refused = [](llvm::StringRef text, std::vector<int64_t> replicas) {
+    llvm::Expected<TaskOrder> order = parseTaskOrder(text, replicas);
+    return order ? std::string() : llvm::toString(order.takeError());
+  };
+  EXPECT_NE(refused("F0 B0; F0 B0", {2, 1}).find("it has 2 lines, expected one for each of 3 replicas"), std::string::npos);
+  EXPECT_NE(refused("F0 B0; F0 B0", {2}).find("micro-batch 0 runs on chunk 1 as 'FB'"), std::string::npos);
+  EXPECT_NE(refused("F0 B0; F1 B1", {1, 1}).find("micro-batch 1 runs on chunk 0 as ''"), std::string::npos);
+  EXPECT_NE(refused("F0 B0 F1.2 B1.2; F0 B0; F1.1 B1.1", {1, 2}).find("chunk 1 is on stages 1 and 2"), std::string::npos);
+}
+
 TEST(TaskOrder, EvaluationRunsTheForwardTasksAndInferenceTheWholeBatch) {
   TaskOrder order = read("F0 F1 B0 B1 F0.1 F1.1 B0.1 B1.1");
   EXPECT_EQ(order.forwardOnly().stages[0].size(), 4u);
