@@ -48,7 +48,7 @@ struct PlanSearch : PassWrapper<PlanSearch, OperationPass<ModuleOp>> {
                                 .arenaLimitBytes = options.memoryLimitBytes};
     // Where stages are searched, that finds micro-batches as well.
     if (auto schedule = makeTaskSchedule(options))
-      request.microBatches = searchesPipeline(request) ? 1 : schedule->microBatches;
+      request.microBatches = searchesPipeline(request) || schedule->takesTurns ? 1 : schedule->microBatches;
     else
       llvm::consumeError(schedule.takeError()); // told before the phases began
     if (options.searchLimitBytes)

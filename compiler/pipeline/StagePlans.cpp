@@ -26,7 +26,8 @@ public:
     auto schedule = makeTaskSchedule(options);
     if (!schedule)
       return module.emitError(llvm::toString(schedule.takeError()));
-    microBatches = schedule->microBatches;
+    // Where replicas take whole ones, every rank has something of each.
+    microBatches = schedule->takesTurns ? 1 : schedule->microBatches;
     for (const plan::ParallelSpec &stage : options.parallel.stages) {
       if (llvm::any_of(kinds, [&](const Kind &kind) { return areAlike(kind.asked, stage); }))
         continue;

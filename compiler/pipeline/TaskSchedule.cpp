@@ -19,9 +19,14 @@ struct Named {
   int chunks = 1; // of a rank
   bool verticalSync = false;
   int mostInFlight = 0; // 0: as many as stages
+  std::string replicas = {}; // "round-robin", "split", or not said
 };
 
 constexpr char kMessageDriven[] = "message-driven";
+constexpr char kRoundRobin[] = "round-robin", kSplit[] = "split";
+
+/// Whether replicas can take micro-batches in turn (compiler/schedule/RoundRobin.cpp).
+bool hasTurns(llvm::StringRef name) { return name == "gpipe" || name == "1f1b" || name == "pipedream"; }
 } // namespace
 
 /// Those of a pipeline, and whether `name` is one of them or what a single stage does.
@@ -42,7 +47,7 @@ static bool readSetting(llvm::StringRef setting, llvm::StringRef key, int &value
   return name == key && !number.getAsInteger(10, value) && value >= 1;
 }
 
-/// "interleaved:chunks=3", "pipedream:vertical-sync", "message-driven:in-flight=4"
+/// "interleaved:chunks=3", "pipedream:vertical-sync", "message-driven:in-flight=4", "1f1b:round-robin"
 static llvm::Expected<Named> parseName(llvm::StringRef text) {
   auto [name, setting] = text.split(':');
   Named named{name == "zb" ? "zb-h1" : name.str()};
@@ -50,9 +55,13 @@ static llvm::Expected<Named> parseName(llvm::StringRef text) {
     named.chunks = 2;
   if (setting.empty())
     return named;
+  if (hasTurns(name) && (setting == kRoundRobin || setting == kSplit)) {
+    named.replicas = setting.str();
+    return named;
+  }
   if (name == "pipedream") {
     if (setting != "vertical-sync")
-      return error("--schedule=%s: expected vertical-sync after the colon, or nothing", text.str().c_str());
+      return error("--schedule=%s: expected vertical-sync, round-robin or split after the colon, or nothing", text.str().c_str());
     named.verticalSync = true;
     return named;
   }
@@ -61,6 +70,8 @@ static llvm::Expected<Named> parseName(llvm::StringRef text) {
       return error("--schedule=%s: expected in-flight=N after the colon, N at least 1", text.str().c_str());
     return named;
   }
+  if (hasTurns(name) && !setting.starts_with("chunks="))
+    return error("--schedule=%s: expected round-robin or split after the colon, or nothing", text.str().c_str());
   if (!readSetting(setting, "chunks", named.chunks) || named.chunks > 1024)
     return error("--schedule=%s: expected chunks=N after the colon, N from 1 to 1024", text.str().c_str());
   return named;
@@ -69,10 +80,17 @@ static llvm::Expected<Named> parseName(llvm::StringRef text) {
 std::pair<std::string, int64_t> pipeline::scheduleAndChunks(llvm::StringRef text) {
   auto named = parseName(text);
   if (named)
-    return {named->chunks > 1 || named->name == "zb-h1" ? named->name : text.str(), named->chunks};
+    return {named->chunks > 1 || named->name == "zb-h1" || !named->replicas.empty() ? named->name : text.str(), named->chunks};
   llvm::consumeError(named.takeError());
   return {text.str(), 1};
 }
+
+std::string pipeline::withTurns(llvm::StringRef text) {
+  llvm::StringRef name = text.split(':').first;
+  return hasTurns(name) ? (name + ":" + kRoundRobin).str() : "";
+}
+
+bool pipeline::leavesTurnsOpen(llvm::StringRef text) { return hasTurns(text); }
 
 bool pipeline::isSearchedSchedule(llvm::StringRef text) {
   return llvm::is_contained({"", "auto", "accumulation", "1f1b", "gpipe", "zb-h1", "interleaved"}, scheduleAndChunks(text).first);
@@ -111,6 +129,9 @@ llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &op
   if (named->chunks > 1)
     result.name += ":chunks=" + std::to_string(named->chunks);
   result.verticalSync = named->verticalSync;
+  result.takesTurns = named->replicas == kRoundRobin;
+  if (!named->replicas.empty())
+    result.name += ":" + named->replicas;
   if (isMessageDriven) {
     result.mostInFlight = named->mostInFlight > 0 ? named->mostInFlight : static_cast<int>(stages);
     result.name += ":in-flight=" + std::to_string(result.mostInFlight);
@@ -128,6 +149,18 @@ static passes::OrderFinder messageDrivenOrder(int microBatches, int mostInFlight
   };
 }
 
+/// The schedule of so many replicas of each stage.
+static passes::TurnsFinder roundRobinOrder(const TaskSchedule &schedule) {
+  std::string name = llvm::StringRef(schedule.name).split(':').first.str();
+  return [name, microBatches = static_cast<int>(schedule.microBatches)](llvm::ArrayRef<int64_t> replicas) -> llvm::Expected<std::string> {
+    try {
+      return schedule::toString(schedule::roundRobin(name, std::vector<int>(replicas.begin(), replicas.end()), microBatches));
+    } catch (const schedule::ScheduleError &refused) {
+      return error("--schedule=%s:%s: %s", name.c_str(), kRoundRobin, refused.what());
+    }
+  };
+}
+
 std::unique_ptr<mlir::Pass>
 pipeline::createPipelinePass(const TaskSchedule &schedule, std::shared_ptr<const passes::MessageCosts> costs) {
   passes::PipelinePassOptions options;
@@ -136,5 +169,8 @@ pipeline::createPipelinePass(const TaskSchedule &schedule, std::shared_ptr<const
   passes::OrderFinder find;
   if (schedule.mostInFlight > 0)
     find = messageDrivenOrder(static_cast<int>(schedule.microBatches), schedule.mostInFlight);
-  return passes::createPipelinePass(options, std::move(find), std::move(costs));
+  passes::TurnsFinder findTurns;
+  if (schedule.takesTurns)
+    findTurns = roundRobinOrder(schedule);
+  return passes::createPipelinePass(options, std::move(find), std::move(findTurns), std::move(costs));
 }

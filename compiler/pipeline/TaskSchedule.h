@@ -23,6 +23,7 @@ struct TaskSchedule {
   int64_t microBatches = 1; // of a step
   std::string tasks;        // as schedule::toString writes them
   bool verticalSync = false; // pipedream: a mini-batch meets one version of the parameters on all stages
+  bool takesTurns = false;   // replicas of a stage take micro-batches in turn, instead of a part of each
   int mostInFlight = 0;      // message-driven: micro-batches whose activations a stage holds; 0: another schedule
   bool isTrivial() const { return name == "none"; }
 };
@@ -34,6 +35,11 @@ llvm::Expected<TaskSchedule> makeTaskSchedule(const CompileOptions &options);
 
 /// "zb-h1" and 1 for "zb", "interleaved" and 3 for "interleaved:chunks=3". Of what makeTaskSchedule refuses, the text as it is.
 std::pair<std::string, int64_t> scheduleAndChunks(llvm::StringRef text);
+
+/// The schedule with its replicas taking micro-batches in turn, "1f1b:round-robin"; "" where it cannot be one of these.
+std::string withTurns(llvm::StringRef text);
+/// Whether the text leaves to pdc what replicas do: it says neither round-robin nor split, and they could take turns.
+bool leavesTurnsOpen(llvm::StringRef text);
 
 /// Whether it is one that stages are searched for with, or leaves that to the search. Whatever settings follow a colon.
 bool isSearchedSchedule(llvm::StringRef text);
