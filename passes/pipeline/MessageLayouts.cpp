@@ -2,6 +2,7 @@
 
 #include "passes/pipeline/MessageLayouts.h"
 #include "mlir/IR/Builders.h"
+#include "passes/pipeline/ReplicaPlan.h"
 #include "llvm/ADT/SetVector.h"
 #include <limits>
 
@@ -41,6 +42,8 @@ static SmallVector<LayoutAttr> withFiner(LayoutAttr layout, ArrayRef<int64_t> sh
 /// The values of the sender's plan that are what is sent, in all layouts; reshards of partial ones if there are others.
 SmallVector<Value> MessageLayouts::sources(const Message &message) const {
   SmallVector<Value> all{stages[message.from].plan->of(message.value)};
+  if (isOfReplica(message, message.from)) // of which reshards are those of a sum over all replicas
+    return all;
   for (size_t i = 0; i < all.size(); ++i)
     for (Operation *user : all[i].getUsers())
       if (auto reshard = dyn_cast<dist::ReshardOp>(user))
@@ -71,6 +74,12 @@ bool MessageLayouts::usesOn(int64_t stage, OpOperand &use, const Message &messag
   return !ofMicroBatch && assignment.stagesOf(user).count(stage) > 0;
 }
 
+/// Of a layout of the receiver's plan, what arrives: no partial sum; where one replica receives, what it has of the whole.
+LayoutAttr MessageLayouts::wantedAs(const Message &message, LayoutAttr layout) const {
+  layout = withoutPartial(layout);
+  return isOfReplica(message, message.to) ? withinReplica(layout, stages[message.to].turns) : layout;
+}
+
 /// In which layouts ops of the receiver's plan use it.
 SmallVector<LayoutAttr> MessageLayouts::wanted(const Message &message) const {
   llvm::SetVector<LayoutAttr> layouts;
@@ -80,9 +89,9 @@ SmallVector<LayoutAttr> MessageLayouts::wanted(const Message &message) const {
       if (auto reshard = dyn_cast<dist::ReshardOp>(use.getOwner()))
         values.push_back(reshard.getResult());
       else if (usesOn(message.to, use, message))
-        layouts.insert(withoutPartial(dist::getLayout(values[i])));
+        layouts.insert(wantedAs(message, dist::getLayout(values[i])));
   if (layouts.empty())
-    layouts.insert(withoutPartial(dist::getLayout(values.front())));
+    layouts.insert(wantedAs(message, dist::getLayout(values.front())));
   return layouts.takeVector();
 }
 
@@ -91,7 +100,7 @@ SmallVector<LayoutAttr> MessageLayouts::wanted(const Message &message) const {
 //===----------------------------------------------------------------------===//
 
 MessageLayout MessageLayouts::of(const Message &message, RankedTensorType type) const {
-  Key key{message.value.getAsOpaquePointer(), message.from, message.to, isOfMicroBatch(message),
+  Key key{message.value.getAsOpaquePointer(), message.from, message.to, message.microBatch < 0, isOfMicroBatch(message),
           type.getAsOpaquePointer()};
   auto [entry, inserted] = known.try_emplace(key);
   if (inserted)

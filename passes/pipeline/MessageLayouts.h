@@ -49,6 +49,11 @@ public:
 private:
   llvm::SmallVector<mlir::Value> sources(const Message &message) const;
   llvm::SmallVector<dist::LayoutAttr> wanted(const Message &message) const;
+  /// Of a stream: what a mini-batch gives an update, where one of several replicas sends or receives it.
+  bool isOfReplica(const Message &message, int64_t stage) const {
+    return message.microBatch >= order.microBatches && stages[stage].turns;
+  }
+  dist::LayoutAttr wantedAs(const Message &message, dist::LayoutAttr layout) const;
   bool usesOn(int64_t stage, mlir::OpOperand &use, const Message &message) const;
   double makingSeconds(const Message &message, mlir::RankedTensorType type, mlir::Value source) const;
   MessageLayout choose(const Message &message, mlir::RankedTensorType type) const;
@@ -58,7 +63,7 @@ private:
   const TaskOrder &order;
   llvm::ArrayRef<PlannedStage> stages;
   const MessageCosts &costs;
-  using Key = std::tuple<const void *, int64_t, int64_t, bool, const void *>; // value, from, to, micro-batch?, type
+  using Key = std::tuple<const void *, int64_t, int64_t, bool, bool, const void *>; // value, from, to, once?, micro-batch?, type
   mutable std::map<Key, MessageLayout> known;
 };
 

@@ -122,20 +122,23 @@ void Messages::findMessagesOfStream() {
       continue;
     int64_t from = stages.homeOf(result.get());
     for (int64_t to = 0; to < count; ++to)
-      if (to != from)
+      if (to != from && to == order.leaderOf(to))
         add({result.get(), -1, from, to, 0, after(from), after(to)});
   }
   for (Operation &op : block.without_terminator()) {
     if (!classes.isWork(&op))
       continue;
     for (Value result : op.getResults()) {
-      int64_t from = stages.homeOf(result);
       std::set<int64_t> updating;
       for (Operation *user : result.getUsers())
         updating.insert(stages.stagesOf(user).begin(), stages.stagesOf(user).end());
-      for (int64_t to : updating)
-        for (int64_t i = 0; to != from && i < order.microBatches; ++i)
-          add({result, order.microBatches + i, from, to, 0, taskOf(&op, i), firstTaskAfterUpdate(to, result, i)});
+      // Of replicas that take turns, from the one that ran the mini-batch to the one whose turn it is.
+      for (int64_t leader : leadersOf(std::vector<int64_t>(updating.begin(), updating.end())))
+        for (int64_t i = 0; i < order.microBatches; ++i) {
+          int64_t from = stages.stageOf(&op, i), to = leader + i % order.replicasOf(leader);
+          if (order.leaderOf(from) != leader)
+            add({result, order.microBatches + i, from, to, 0, taskOf(&op, i), firstTaskAfterUpdate(to, result, i)});
+        }
     }
   }
 }
@@ -144,7 +147,7 @@ void Messages::findMessagesOfStream() {
 int64_t Messages::firstTaskAfterUpdate(int64_t stage, Value summand, int64_t miniBatch) const {
   const auto &tasks = order.stages[stage];
   auto found = llvm::find_if(tasks, [&](const StageTask &task) {
-    return task.kind == 'F' && stages.versionAfter(summand, task.microBatch).value_or(0) > miniBatch;
+    return task.kind == 'F' && stages.versionAfter(summand, task.microBatch).value_or(0) > miniBatch / order.replicasOf(stage);
   });
   return std::distance(tasks.begin(), found);
 }

@@ -202,8 +202,10 @@ private:
       llvm::Expected<std::string> found = findTurns(*counted);
       if (!found)
         return module.emitError(llvm::toString(found.takeError())), failure();
-      text = *found;
-      parsed = parseTaskOrder(text, *counted);
+      if (llvm::any_of(*counted, [](int64_t count) { return count > 1; })) {
+        text = *found;
+        parsed = parseTaskOrder(text, *counted);
+      }
     }
     if (!parsed)
       return module.emitError("the schedule '") << text << "': " << llvm::toString(parsed.takeError()), failure();

@@ -59,6 +59,24 @@ SmallVector<dist::MeshOp> passes::makeReplicaMeshes(dist::MeshOp mesh, ArrayAttr
 // Layouts
 //===----------------------------------------------------------------------===//
 
+LayoutAttr passes::withinReplica(LayoutAttr layout, ArrayAttr axes) {
+  Builder b(layout.getContext());
+  auto rest = [&](ArrayAttr of) {
+    SmallVector<Attribute> left;
+    llvm::copy_if(of, std::back_inserter(left), [&](Attribute axis) { return !llvm::is_contained(axes, axis); });
+    return b.getArrayAttr(left);
+  };
+  SmallVector<Attribute> dims;
+  SmallVector<int64_t> blocks(layout.getBlocks().asArrayRef());
+  for (auto [split, block] : llvm::zip(layout.getDims(), blocks)) {
+    dims.push_back(rest(cast<ArrayAttr>(split)));
+    if (cast<ArrayAttr>(dims.back()).empty())
+      block = 1;
+  }
+  return LayoutAttr::get(layout.getContext(), b.getArrayAttr(dims), b.getDenseI64ArrayAttr(blocks), rest(layout.getSum()),
+                         rest(layout.getMax()));
+}
+
 namespace {
 class TurnTaking {
 public:
@@ -82,23 +100,7 @@ public:
   }
 
 private:
-  /// As it lies where the axes have one part.
-  LayoutAttr within(LayoutAttr layout) const {
-    auto rest = [&](ArrayAttr of) {
-      SmallVector<Attribute> left;
-      llvm::copy_if(of, std::back_inserter(left), [&](Attribute axis) { return !llvm::is_contained(axes, axis); });
-      return b.getArrayAttr(left);
-    };
-    SmallVector<Attribute> dims;
-    SmallVector<int64_t> blocks(layout.getBlocks().asArrayRef());
-    for (auto [split, block] : llvm::zip(layout.getDims(), blocks)) {
-      dims.push_back(rest(cast<ArrayAttr>(split)));
-      if (cast<ArrayAttr>(dims.back()).empty())
-        block = 1;
-    }
-    return LayoutAttr::get(layout.getContext(), b.getArrayAttr(dims), b.getDenseI64ArrayAttr(blocks), rest(layout.getSum()),
-                           rest(layout.getMax()));
-  }
+  LayoutAttr within(LayoutAttr layout) const { return withinReplica(layout, axes); }
 
   bool isOfMicroBatch(Value planned) const {
     if (Operation *made = planned.getDefiningOp())

@@ -17,6 +17,9 @@ mlir::FailureOr<mlir::ArrayAttr> findReplicaAxes(nn::StepOp planned, dist::MeshO
 /// micro-batches is a partial sum over the axes once a replica has added its own.
 void takeTurns(PlannedStep &plan, const StepClasses &classes, mlir::ArrayAttr axes);
 
+/// A layout where the axes have one part.
+dist::LayoutAttr withinReplica(dist::LayoutAttr layout, mlir::ArrayAttr axes);
+
 /// The ranks of each replica: meshes of the same axes, of which those along which replicas lie have one part.
 llvm::SmallVector<dist::MeshOp> makeReplicaMeshes(dist::MeshOp mesh, mlir::ArrayAttr axes);
 

@@ -181,6 +181,13 @@ void StageAssignment::findUpdates() {
 /// Only the backward passes on its own stages say how a parameter changes. What comes of forwards (running statistics) is
 /// there before any stage goes back.
 LogicalResult StageAssignment::checkUpdates() {
+  for (const auto &[name, kept] : residence)
+    for (int64_t chunk : kept)
+      if (size_t first = order.stagesOf(*kept.begin()).size(), replicas = order.stagesOf(chunk).size(); replicas != first)
+        return step.emitOpError() << "has '" << name << "' on stages " << *kept.begin() << " and " << chunk << ", of " << first
+                                  << " and " << replicas
+                                  << " replicas that take mini-batches in turn: stages that share a parameter update it together, so "
+                                     "they need as many replicas (use pipedream:split, or a schedule with a flush)";
   for (Operation &op : step.getBody().front().without_terminator()) {
     if (!classes.isWork(&op) || classes.isForward(&op))
       continue;

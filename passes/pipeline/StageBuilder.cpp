@@ -278,9 +278,8 @@ std::vector<int64_t> StageBuilder::copiesOf(Operation *op) const {
   return copies;
 }
 
-/// What this stage's micro-batches give of a sum; of a replica, a summand of it.
-Value StageBuilder::ownSum(Value value) {
-  Value own = sums.lookup(value);
+/// Of a replica that takes turns, what it has of a sum over all of them; else the sum.
+Value StageBuilder::summand(Value own) {
   const PlannedStage &planned = staged.planned[stage];
   if (!own || !planned.turns)
     return own;
@@ -296,7 +295,7 @@ Value StageBuilder::ownSum(Value value) {
 FailureOr<Value> StageBuilder::getSum(Value value) {
   Value sum;
   for (int64_t from : copiesOf(value.getDefiningOp())) {
-    Value part = from == leader() ? ownSum(value) : Value();
+    Value part = from == leader() ? summand(sums.lookup(value)) : Value();
     for (int64_t message : staged.messages.of(value, kOnce))
       if (const Message &sent = staged.messages.all()[message]; sent.from == from && sent.to == leader())
         part = receive(sent);
@@ -550,7 +549,7 @@ Value StageBuilder::add(Value sum, Value part) {
 LogicalResult StageBuilder::finishSum(Value value) {
   if (hasCopies(value.getDefiningOp()))
     return send(value, kOnce);
-  once[value] = ownSum(value);
+  once[value] = summand(sums[value]);
   if (staged.stages.stagesThatNeed(value).count(stage))
     for (Operation *user : plan.of(value).getUsers())
       if (auto reshard = dyn_cast<dist::ReshardOp>(user))

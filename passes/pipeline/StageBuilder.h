@@ -70,7 +70,7 @@ protected:
   mlir::FailureOr<mlir::Value> getSum(mlir::Value value);
   std::vector<int64_t> copiesOf(mlir::Operation *op) const;
   bool hasCopies(mlir::Operation *op) const { return copiesOf(op).size() > 1; }
-  mlir::Value ownSum(mlir::Value value);
+  mlir::Value summand(mlir::Value own);
   mlir::LogicalResult buildOnce(mlir::Operation *op);
   mlir::LogicalResult buildPart(mlir::Operation *op, int64_t microBatch);
   llvm::SmallVector<mlir::Value> buildLocal(mlir::Operation *op, int64_t microBatch,

@@ -25,7 +25,7 @@ void StreamBuilder::findPostponed() {
       continue;
     if (llvm::any_of(op.getOperands(), [&](Value operand) {
           Operation *made = operand.getDefiningOp();
-          return made && ((classes.isWork(made) && staged.stages.homeOf(operand) != stage) ||
+          return made && ((classes.isWork(made) && staged.stages.homeOf(operand) != leader()) ||
                           postponed.contains(made));
         }))
       postponed.insert(&op);
@@ -38,10 +38,11 @@ void StreamBuilder::findPostponed() {
 
 LogicalResult StreamBuilder::buildTask(int64_t index) {
   const StageTask &task = staged.order.stages[stage][index];
-  now = {task.microBatch, task.kind == 'U'};
+  bool updates = task.kind == 'U';
+  now = updates ? Moment{updateOf(task.microBatch), Purpose::Update} : Moment{task.microBatch, Purpose::Pass};
   if (failed(StageBuilder::buildTask(index)))
     return failure();
-  if (!now.updates)
+  if (!updates)
     return success();
   for (Operation &op : step.getBody().front().without_terminator())
     if (classes.of(&op) == OpClass::After && staged.stages.stagesOf(&op).count(stage) && !postponed.contains(&op))
@@ -55,7 +56,7 @@ LogicalResult StreamBuilder::buildTask(int64_t index) {
 LogicalResult StreamBuilder::buildAfter() {
   markTask('U', staged.order.microBatches - 1, 0);
   for (OpOperand &operand : step.getBody().front().getTerminator()->getOpOperands())
-    if (staged.stages.isReported(operand.getOperandNumber()) && staged.stages.homeOf(operand.get()) == stage &&
+    if (staged.stages.isReported(operand.getOperandNumber()) && staged.stages.homeOf(operand.get()) == leader() &&
         !once.contains(operand.get()) && failed(buildAverage(operand)))
       return failure();
   return success();
@@ -63,16 +64,17 @@ LogicalResult StreamBuilder::buildAfter() {
 
 /// Over the mini-batches, each with the weight of its samples.
 LogicalResult StreamBuilder::buildAverage(OpOperand &result) {
-  Value average;
-  for (int64_t i = 0; i < staged.order.microBatches; ++i) {
-    now = {i, true};
-    FailureOr<Value> one = getOnce(plan.of(result.getOwner())->getOperand(result.getOperandNumber()));
+  Value planned = plan.of(result.getOwner())->getOperand(result.getOperandNumber()), average;
+  for (int64_t update = 0; update < updates(); ++update) {
+    int64_t miniBatch = ownMiniBatch(update);
+    now = {miniBatch, Purpose::Report};
+    FailureOr<Value> one = getOnce(planned);
     if (failed(one))
       return failure();
-    Value part = scale(*one, static_cast<double>(samplesOf(i)) / typeOf(batchInput()).getDimSize(0));
+    Value part = scale(*one, static_cast<double>(samplesOf(miniBatch)) / typeOf(batchInput()).getDimSize(0));
     average = average ? add(average, part) : part;
   }
-  once[result.get()] = average;
+  once[result.get()] = reshard(summand(average), dist::getLayout(planned));
   return send(result.get(), kOnce);
 }
 
@@ -86,7 +88,7 @@ LogicalResult StreamBuilder::buildReturn() {
     FailureOr<Value> result = once.lookup(operand.get());
     if (BlockArgument argument = staged.stages.argumentOf(index))
       // In order, so that each finds the one before.
-      for (int64_t version = 1; version <= staged.order.microBatches && succeeded(result); ++version)
+      for (int64_t version = 1; version <= updates() && succeeded(result); ++version)
         result = getVersion(argument, version);
     else if (!*result)
       result = getAfter(operand.get());
@@ -112,13 +114,13 @@ FailureOr<Value> StreamBuilder::getOnce(Value planned) {
   return got;
 }
 
-/// Averages as they are; of what mini-batch i updates with, that of its update.
+/// Averages as they are; of what mini-batch i updates with, what it gives by itself.
 FailureOr<Value> StreamBuilder::getSent(Value planned, int64_t microBatch) {
   if (microBatch == kOnce)
     return once.lookup(plan.bareOf(rootOfReshards(planned)));
   if (microBatch < staged.order.microBatches)
     return get(planned, microBatch);
-  Moment before = std::exchange(now, {microBatch - staged.order.microBatches, true});
+  Moment before = std::exchange(now, {microBatch - staged.order.microBatches, Purpose::Report});
   FailureOr<Value> sent = getOnce(planned);
   now = before;
   return sent;
@@ -147,23 +149,35 @@ FailureOr<Value> StreamBuilder::getNow(Value planned) {
       return failure();
     return known[now].lookup(planned);
   }
-  if (is == OpClass::Free && !sumsOf[now.miniBatch].contains(value) && failed(buildPart(made, now.miniBatch)))
+  bool updates = now.purpose == Purpose::Update;
+  int64_t miniBatch = updates ? ownMiniBatch(now.number) : now.number;
+  if (is == OpClass::Free && !sumsOf[miniBatch].contains(value) && failed(buildPart(made, miniBatch)))
     return failure();
-  if (Value sum = sumsOf[now.miniBatch].lookup(value))
-    return sum;
-  if (Value received = perMicroBatch[staged.order.microBatches + now.miniBatch].lookup(value))
-    return received;
-  for (int64_t message : staged.messages.of(value, staged.order.microBatches + now.miniBatch))
+  auto ofRound = [&](Value own) { return updates ? summand(scale(own, shareOfRound(miniBatch))) : own; };
+  if (Value sum = sumsOf[miniBatch].lookup(value))
+    return ofRound(sum);
+  if (Value received = perMicroBatch[staged.order.microBatches + miniBatch].lookup(value))
+    return ofRound(received);
+  for (int64_t message : staged.messages.of(value, staged.order.microBatches + miniBatch))
     if (const Message &sent = staged.messages.all()[message]; sent.to == stage)
-      return receive(sent);
-  return made->emitOpError() << "of mini-batch " << now.miniBatch << " is not there when stage " << stage
+      return ofRound(receive(sent));
+  return made->emitOpError() << "of mini-batch " << miniBatch << " is not there when stage " << stage
                              << " updates with it";
+}
+
+/// Of the samples of the mini-batches that an update is made of.
+double StreamBuilder::shareOfRound(int64_t miniBatch) {
+  int64_t replicas = staged.order.replicasOf(stage), first = miniBatch - miniBatch % replicas, samples = 0;
+  for (int64_t i = first; i < first + replicas; ++i)
+    samples += samplesOf(i);
+  return static_cast<double>(samplesOf(miniBatch)) / static_cast<double>(samples);
 }
 
 FailureOr<Value> StreamBuilder::getArgument(BlockArgument argument) {
   if (staged.stages.resultOf(argument))
-    return getVersion(argument,
-                      now.updates ? now.miniBatch : staged.stages.versionOf(argument, now.miniBatch));
+    return getVersion(argument, now.purpose == Purpose::Update   ? now.number
+                                : now.purpose == Purpose::Report ? updateOf(now.number)
+                                                                 : staged.stages.versionOf(argument, now.number));
   auto role = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
   if (role && role.getValue() == "step")
     return countUpdates(argument);
@@ -174,7 +188,7 @@ FailureOr<Value> StreamBuilder::getArgument(BlockArgument argument) {
 FailureOr<Value> StreamBuilder::getVersion(BlockArgument argument, int64_t version) {
   if (version == 0)
     return StageBuilder::getOnce(plan.of(argument));
-  Moment before = std::exchange(now, {version - 1, true});
+  Moment before = std::exchange(now, {version - 1, Purpose::Update});
   FailureOr<Value> updated = getOnce(newValues.lookup(argument));
   now = before;
   if (failed(updated))
@@ -182,17 +196,17 @@ FailureOr<Value> StreamBuilder::getVersion(BlockArgument argument, int64_t versi
   return reshard(*updated, dist::getLayout(plan.of(argument)));
 }
 
-/// The updates since training began, with this one: a step has as many as it has mini-batches.
+/// The updates of this stage since training began, with this one.
 Value StreamBuilder::countUpdates(BlockArgument argument) {
-  int64_t updates = staged.order.microBatches;
   Value steps = once.lookup(argument);
-  if (updates == 1)
+  if (updates() == 1)
     return steps;
+  int64_t update = now.purpose == Purpose::Update ? now.number : updateOf(now.number);
   auto constant = [&](int64_t number) -> Value {
     return nn::ConstantOp::create(b, argument.getLoc(), typeOf(argument), static_cast<double>(number));
   };
-  Value scaled = nn::MulOp::create(b, argument.getLoc(), steps, constant(updates));
-  return nn::AddOp::create(b, argument.getLoc(), scaled, constant(now.miniBatch + 1 - updates));
+  Value scaled = nn::MulOp::create(b, argument.getLoc(), steps, constant(updates()));
+  return nn::AddOp::create(b, argument.getLoc(), scaled, constant(update + 1 - updates()));
 }
 
 /// Once for the same operands: versions that several mini-batches share are not computed twice.

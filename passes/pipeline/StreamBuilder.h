@@ -12,6 +12,9 @@ namespace pdc::passes {
 /// TaskOrder::versions says, and it lives until the last of them (weight stashing). Update i makes version i + 1 out of
 /// version i. What uses parameters alone, outside of forward and backward, uses version i, too.
 ///
+/// Where replicas take mini-batches in turn, an update is made of a round, one mini-batch of each: of the average of their
+/// gradients, weighted by their samples.
+///
 /// A parameter of several stages (a tied embedding) is updated where its next version is needed, so that no stage waits for
 /// the parts of the gradient that others have later.
 class StreamBuilder : public StageBuilder {
@@ -19,10 +22,11 @@ public:
   StreamBuilder(mlir::OpBuilder &builder, const StagedStep &staged, int64_t stage);
 
 private:
-  /// For which mini-batch something is computed: in its forward and backward, or in its update.
+  /// What something is computed for: the forward and backward of a mini-batch, an update, or what is told of a mini-batch.
+  enum class Purpose { Pass, Update, Report };
   struct Moment {
-    int64_t miniBatch = 0;
-    bool updates = false;
+    int64_t number = 0; // of the mini-batch, or of the update
+    Purpose purpose = Purpose::Pass;
     auto operator<=>(const Moment &) const = default;
   };
 
@@ -35,6 +39,12 @@ private:
 
   void findPostponed();
   mlir::LogicalResult buildAverage(mlir::OpOperand &result);
+  int64_t updates() const { return staged.order.microBatches / staged.order.replicasOf(stage); }
+  int64_t updateOf(int64_t miniBatch) const { return miniBatch / staged.order.replicasOf(stage); }
+  int64_t ownMiniBatch(int64_t update) const {
+    return update * staged.order.replicasOf(stage) + staged.order.turnOf(stage);
+  }
+  double shareOfRound(int64_t miniBatch);
   mlir::FailureOr<mlir::Value> getNow(mlir::Value planned);
   mlir::FailureOr<mlir::Value> getReshardedNow(dist::ReshardOp op);
   mlir::FailureOr<mlir::Value> getArgument(mlir::BlockArgument argument);

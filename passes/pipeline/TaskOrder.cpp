@@ -50,21 +50,21 @@ static void findCopies(TaskOrder &order, const Ran &ran) {
   }
 }
 
-/// Of a chunk of a stream, the updates before each forward; those come in the order of the micro-batches.
-static Expected<std::vector<int64_t>> findVersions(const TaskOrder &order, int64_t chunk) {
-  std::vector<int64_t> versions(order.microBatches, 0);
-  int64_t updates = 0;
-  for (const StageTask &task : order.stages[order.stageOf[chunk]]) {
+/// Of a chunk of a stream, the updates before each forward; those come in the order of the micro-batches, or, of replicas that
+/// take turns, of their own.
+static Error findVersions(const TaskOrder &order, int64_t chunk, std::vector<int64_t> &versions) {
+  int64_t updates = 0, stage = order.stageOf[chunk], replicas = order.replicasOf(stage);
+  for (const StageTask &task : order.stages[stage]) {
     if (task.chunk != chunk)
       continue;
     if (task.kind == 'F')
       versions[task.microBatch] = updates;
-    if (task.kind == 'U' && task.microBatch != updates++)
+    if (task.kind == 'U' && task.microBatch != replicas * updates++ + order.turnOf(stage))
       return error("chunk %lld is updated with micro-batch %lld as the %lldth, expected them in order",
                    static_cast<long long>(chunk), static_cast<long long>(task.microBatch),
                    static_cast<long long>(updates));
   }
-  return versions;
+  return Error::success();
 }
 
 /// Every chunk runs every micro-batch of its copy forward once, and backward once or not at all.
@@ -181,10 +181,14 @@ Expected<TaskOrder> pdc::passes::parseTaskOrder(StringRef text, ArrayRef<int64_t
     return bad;
   if (StringRef(ran[{0, 0}]).contains('U'))
     for (int64_t chunk = 0; chunk < static_cast<int64_t>(order.stageOf.size()); ++chunk) {
-      Expected<std::vector<int64_t>> versions = findVersions(order, chunk);
-      if (!versions)
-        return versions.takeError();
-      order.versions.push_back(*versions);
+      if (order.replicasOf(order.stageOf[chunk]) > 1 && order.microBatches % order.replicasOf(order.stageOf[chunk]) != 0)
+        return error("%lld replicas take %lld mini-batches in turn: an update is made of one of each",
+                     static_cast<long long>(order.replicasOf(order.stageOf[chunk])), static_cast<long long>(order.microBatches));
+      // All that replicas of a stage run is its one chunk's.
+      order.versions.resize(order.replicas.empty() ? chunk + 1 : order.modelChunk(chunk) + 1,
+                            std::vector<int64_t>(order.microBatches, 0));
+      if (Error bad = findVersions(order, chunk, order.versions.back()))
+        return bad;
     }
   return order;
 }

@@ -37,8 +37,9 @@ struct TaskOrder {
   /// `stages`; the chunk of each has its number. Empty: each stage is a group by itself.
   std::vector<int64_t> replicas;
 
-  /// Of a stream, where each micro-batch is updated with: per chunk and micro-batch, how many updates the weights have seen
-  /// with which it goes forward and backward. Empty where there is one update, after all of them.
+  /// Of a stream, where each micro-batch is updated with: per chunk of the model and micro-batch, how many updates the weights
+  /// have seen with which it goes forward and backward. (Of replicas that take turns each round is an update, of one of each.)
+  /// Empty where there is one update, after all of them.
   std::vector<std::vector<int64_t>> versions;
 
   bool isStream() const { return !versions.empty(); }
@@ -61,6 +62,8 @@ struct TaskOrder {
   int64_t leaderOf(int64_t stage) const { return *membersOf(groupOf(stage)).begin(); }
   /// Which of the replicas of its group a stage is.
   int64_t turnOf(int64_t stage) const { return stage - leaderOf(stage); }
+  /// How many replicas take turns with a stage, itself among them.
+  int64_t replicasOf(int64_t stage) const { return replicas.empty() ? 1 : replicas[groupOf(stage)]; }
   int64_t groupCount() const { return static_cast<int64_t>(replicas.empty() ? stages.size() : replicas.size()); }
   /// The number of a chunk's copy that runs a micro-batch.
   int64_t copyFor(int64_t chunk, int64_t microBatch) const;

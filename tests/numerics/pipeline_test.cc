@@ -262,7 +262,7 @@ TEST(Pipelines, WhatCannotRunIsRefusedWithItsReason) {
   ExpectRefused({"gpt_tiny", 2, 1, 1, 3, "bidirectional"}, "not 2 and 3");
   ExpectRefused({"gpt_tiny", 2, 1, 1, 2, "round-robin"}, "there is no schedule 'round-robin'");
   ExpectRefused({"gpt_tiny", 2, 1, 1, 2, "message-driven:in-flight=0"}, "expected in-flight=N after the colon");
-  ExpectRefused({"gpt_tiny", 2, 1, 1, 2, "pipedream:flush"}, "expected vertical-sync after the colon");
+  ExpectRefused({"gpt_tiny", 2, 1, 1, 2, "pipedream:flush"}, "expected vertical-sync, round-robin or split after the colon");
 }
 
 }  // namespace

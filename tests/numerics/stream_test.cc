@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -19,12 +21,30 @@ struct Case {
   int stages, mini_batches;
   bool vertical_sync = false;
   int data = 1, tensor = 1;
-  int ranks() const { return stages * data * tensor; }
+  std::vector<int> replicas = {};  // of each stage, which take mini-batches in turn; empty: each takes a part of every one
+  int ranks() const {
+    return replicas.empty() ? stages * data * tensor : std::accumulate(replicas.begin(), replicas.end(), 0);
+  }
+  int StageOf(int rank) const {
+    if (replicas.empty()) return rank / (data * tensor);
+    int stage = 0;
+    for (; rank >= replicas[stage]; ++stage) rank -= replicas[stage];
+    return stage;
+  }
+};
+
+// How a stage trains: a round of mini-batches, one of each replica, is an update; what a mini-batch goes forward and backward
+// with is so many updates behind.
+struct Delay {
+  int updates = 0;
+  int replicas = 1;
 };
 
 std::string NameOf(const Case& c) {
   return c.model + "_" + c.optimizer + "_p" + std::to_string(c.stages) + "_m" + std::to_string(c.mini_batches) + "_d" +
-         std::to_string(c.data) + "_t" + std::to_string(c.tensor) + (c.vertical_sync ? "_synced" : "");
+         std::to_string(c.data) + "_t" + std::to_string(c.tensor) + (c.vertical_sync ? "_synced" : "") +
+         std::accumulate(c.replicas.begin(), c.replicas.end(), std::string(c.replicas.empty() ? "" : "_turns"),
+                         [](const std::string& text, int replicas) { return text + "_" + std::to_string(replicas); });
 }
 
 constexpr int64_t kSamples = 2;  // of a mini-batch
@@ -40,9 +60,13 @@ Job JobOf(const Case& c) {
   job.batch = kSamples * c.mini_batches;
   job.parallel = "data=" + std::to_string(c.data) + ",tensor=" + std::to_string(c.tensor) +
                  ",pipeline=" + std::to_string(c.stages);
+  for (size_t stage = 0; stage < c.replicas.size(); ++stage)
+    job.parallel = (stage ? job.parallel + ":" : "pipeline=") + std::to_string(c.replicas[stage]);
   job.options.microBatches = c.mini_batches;
   job.options.kernelOptimization = 1;
-  job.options.schedule = c.vertical_sync ? "pipedream:vertical-sync" : "pipedream";
+  job.options.schedule = c.vertical_sync        ? "pipedream:vertical-sync"
+                         : c.replicas.empty() ? "pipedream"
+                                              : "pipedream:round-robin";
   job.options.optimizer = c.optimizer;
   job.options.optimizerSettings = {"weight_decay=" + std::to_string(kDecay)};
   job.learning_rate = c.optimizer == "sgd" ? 0.05 : 2e-3;
@@ -86,41 +110,57 @@ struct Trained {
   Parameters parameters;
 };
 
-// `delays`: per parameter, how many updates behind its forward and backward are.
-Trained TrainDelayed(const Case& c, const std::map<std::string, int>& delays) {
+// `delays`: of each parameter.
+Trained TrainDelayed(const Case& c, const std::map<std::string, Delay>& delays) {
   Job job = OneDevice(c);
   GradientStep gradient(job);
   EXPECT_EQ(gradient.error(), "");
   Trained trained{{}, gradient.InitialParameters()};
   std::map<std::string, std::pair<Tensor, Tensor>> moments;
   for (int step = 1; step <= kSteps; ++step) {
-    std::vector<Parameters> versions{trained.parameters};
+    std::map<std::string, std::vector<Tensor>> versions;
+    for (const auto& [name, value] : trained.parameters) versions[name] = {value};
+    Parameters sums;  // of a round's gradients
     double loss = 0;
     for (int i = 0; i < c.mini_batches; ++i) {
       Parameters seen;
-      for (const auto& [name, delay] : delays) seen[name] = versions[std::max(0, i - delay)].at(name);
+      for (const auto& [name, delay] : delays) seen[name] = versions[name][std::max(0, i / delay.replicas - delay.updates)];
       GradientStep::Outcome outcome = gradient.Run(seen, step, i * kSamples);
       loss += outcome.loss / c.mini_batches;
-      versions.push_back(versions.back());
-      for (auto& [name, value] : versions.back()) {
+      for (const auto& [name, delay] : delays) {
+        Tensor& sum = sums[name];
+        sum.resize(outcome.gradients.at(name).size());
+        for (size_t k = 0; k < sum.size(); ++k) sum[k] += outcome.gradients.at(name)[k] / delay.replicas;
+        if ((i + 1) % delay.replicas != 0) continue;
         auto& [m, v] = moments[name];
-        Update(c, job.learning_rate, gradient.RankOf(name) > 1, (step - 1) * c.mini_batches + i + 1,
-               outcome.gradients.at(name), m, v, value);
+        Tensor value = versions[name].back();
+        Update(c, job.learning_rate, gradient.RankOf(name) > 1, ((step - 1) * c.mini_batches + i + 1) / delay.replicas, sum, m, v,
+               value);
+        versions[name].push_back(value);
+        sum.clear();
       }
     }
     trained.losses.push_back(loss);
-    trained.parameters = versions.back();
+    for (auto& [name, value] : trained.parameters) value = versions[name].back();
   }
   EXPECT_EQ(gradient.error(), "");
   return trained;
 }
 
 // Of the first stage that has the parameter: a tied one is updated alike on all of its stages.
-std::map<std::string, int> DelaysOf(const Case& c, const Result& found) {
-  std::map<std::string, int> delays;
-  for (int rank = c.ranks() - 1; rank >= 0; --rank)
-    for (const std::string& name : found.parameters_of_ranks[rank])
-      delays[name] = c.stages - 1 - (c.vertical_sync ? 0 : rank / (c.data * c.tensor));
+std::map<std::string, Delay> DelaysOf(const Case& c, const Result& found) {
+  std::map<std::string, Delay> delays;
+  for (int rank = c.ranks() - 1; rank >= 0; --rank) {
+    const int stage = c.StageOf(rank);
+    Delay delay{c.stages - 1 - (c.vertical_sync ? 0 : stage)};
+    if (!c.replicas.empty()) {
+      // A replica has so many mini-batches in flight as the replicas from its stage on need to give one back in time.
+      delay.replicas = c.replicas[stage];
+      const int behind = std::accumulate(c.replicas.begin() + stage, c.replicas.end(), 0);
+      delay.updates = (behind + delay.replicas - 1) / delay.replicas - 1;
+    }
+    for (const std::string& name : found.parameters_of_ranks[rank]) delays[name] = delay;
+  }
   return delays;
 }
 
@@ -137,7 +177,7 @@ TEST_P(Streams, LossesAndParametersAreThoseOfDelayedGradients) {
   const Case& c = GetParam();
   Result found = RunJob(JobOf(c));
   ASSERT_EQ(found.error, "");
-  std::map<std::string, int> delays = DelaysOf(c, found);
+  std::map<std::string, Delay> delays = DelaysOf(c, found);
   Trained expected = TrainDelayed(c, delays);
   ASSERT_EQ(found.losses.size(), expected.losses.size());
   for (const std::vector<double>& losses : found.losses_of_ranks) EXPECT_LT(Worst(expected, losses), 1e-5);
@@ -148,7 +188,7 @@ TEST_P(Streams, LossesAndParametersAreThoseOfDelayedGradients) {
       EXPECT_LT(RelativeDifference(found.parameters[name], value), tolerance) << name;
   }
   // The delays are seen: without them, or all alike where they are not, the losses are others.
-  for (auto& [name, delay] : delays) delay = c.vertical_sync ? 0 : c.stages - 1;
+  for (auto& [name, delay] : delays) delay.updates = c.vertical_sync ? 0 : c.stages - 1;
   if (c.stages > 1) EXPECT_GT(Worst(TrainDelayed(c, delays), found.losses), 2e-5);
 }
 
@@ -159,6 +199,30 @@ INSTANTIATE_TEST_SUITE_P(PipeDream, Streams,
                                          Case{"lenet", "sgd", 4, 6, true}, Case{"resnet_tiny", "sgd", 3, 4},
                                          Case{"resnet_tiny", "adamw", 2, 4, true, 2}, Case{"lenet", "adamw", 1, 3}),
                          [](const auto& info) { return NameOf(info.param); });
+
+INSTANTIATE_TEST_SUITE_P(RoundRobin, Streams,
+                         testing::Values(Case{"lenet", "sgd", 2, 6, false, 1, 1, {2, 1}},
+                                         Case{"lenet", "adamw", 3, 8, false, 1, 1, {2, 1, 1}},
+                                         Case{"lenet", "adamw", 2, 8, false, 1, 1, {2, 2}},
+                                         Case{"lenet", "adamw", 2, 6, false, 1, 1, {1, 3}},
+                                         Case{"gpt_tiny", "adamw", 2, 6, false, 1, 1, {2, 2}},
+                                         Case{"resnet_tiny", "adamw", 2, 6, false, 1, 1, {3, 1}},
+                                         Case{"resnet_tiny", "sgd", 2, 4, false, 1, 1, {1, 2}}),
+                         [](const auto& info) { return NameOf(info.param); });
+
+TEST(Streams, StagesThatShareAParameterNeedAsManyReplicas) {
+  Result found = RunJob(JobOf({"gpt_tiny", "sgd", 2, 4, false, 1, 1, {2, 1}}));
+  EXPECT_NE(found.error.find("has 'wte.weight' on stages 0 and 1, of 2 and 1 replicas that take mini-batches in turn"),
+            std::string::npos)
+      << found.error;
+}
+
+TEST(Streams, RoundsNeedAMiniBatchOfEachReplica) {
+  Result found = RunJob(JobOf({"lenet", "sgd", 2, 5, false, 1, 1, {2, 1}}));
+  EXPECT_NE(found.error.find("stage 0 has 2 replicas, and there are 5 mini-batches: an update is made of one of each replica"),
+            std::string::npos)
+      << found.error;
+}
 
 // Two large layers, of which each stage keeps one.
 constexpr char kTwoLayers[] = R"(
