@@ -15,6 +15,7 @@
 #include "compiler/pipeline/PlanFile.h"
 #include "compiler/pipeline/PlanPasses.h"
 #include "compiler/pipeline/PlannedPipeline.h"
+#include "compiler/pipeline/ReplicaTurns.h"
 #include "compiler/pipeline/StagePlans.h"
 #include "compiler/pipeline/TaskSchedule.h"
 #include "compiler/plan/Report.h"
@@ -180,6 +181,9 @@ LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase b
     return failure();
   if (end < Phase::Plan)
     return success();
+  // A plan that is read says it.
+  if (begin < Phase::Plan && options.plan.empty())
+    chooseTurns(module, options);
   // What is done with a plan depends on the pipeline that it states.
   CompileOptions planned = withPlannedPipeline(module, options);
   if (failed(stateRecompute(module, planned)))
@@ -223,6 +227,7 @@ struct PlanFacts {
   std::vector<plan::CommunicationRow> communication;
   std::pair<std::vector<std::string>, std::vector<int64_t>> mesh;
   std::vector<plan::StageMesh> stageMeshes;
+  std::optional<plan::Exchange> exchange;
   plan::ParallelSpec parallel;
   CompileOptions options; // with the pipeline that the plan states
   SmallVector<dist::Recompute> recompute; // per stage; empty: nothing
@@ -262,6 +267,7 @@ PlanFacts collectFacts(ModuleOp module, const CompileOptions &asked, const Dimen
   facts.communication = collectCommunication(module, options);
   facts.mesh = collectMesh(module);
   facts.stageMeshes = collectStageMeshes(module);
+  facts.exchange = exchangeOf(module, asked);
   facts.parallel = outcome ? outcome->parallel : options.parallel;
   if (!options.plan.empty())
     facts.parallel = describeReadPlan(module, options);
@@ -421,6 +427,7 @@ FailureOr<Compiled> pdc::pipeline::compileFrom(ModuleOp module, const CompileOpt
                                 std::move(kernelOperations)};
   std::tie(reportInput.meshAxes, reportInput.meshSizes) = std::move(facts.mesh);
   reportInput.stageMeshes = std::move(facts.stageMeshes);
+  reportInput.exchange = facts.exchange;
   reportInput.optimizerLayouts = std::move(facts.optimizerLayouts);
   describeSchedule(facts.options, facts.recompute, reportInput);
   llvm::json::Value report = plan::buildReport(reportInput);

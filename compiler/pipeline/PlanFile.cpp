@@ -227,7 +227,7 @@ LogicalResult pipeline::takePlan(ModuleOp module, ModuleOp plan) {
   if (failed(checkMeshes(plan)))
     return failure();
   for (StringRef name : {dist::kStagesAttr, dist::kMicroBatchesAttr, dist::kScheduleAttr, dist::kRecomputeAttr,
-                         dist::kStageMeshesAttr})
+                         dist::kStageMeshesAttr, dist::kExchangeAttr})
     if (Attribute stated = plan->getAttr(name))
       module->setAttr(name, stated);
   for (nn::StepOp step : llvm::make_early_inc_range(module.getOps<nn::StepOp>()))

@@ -196,6 +196,10 @@ private:
     found.microBatches = setting.microBatches;
     found.searchesMicroBatches = found.searchesRecompute = false;
     found.schedule = setting.stages == 1 ? "" : setting.scheduleName();
+    // What replicas do is asked for, and not searched.
+    if (auto [name, replicas] = llvm::StringRef(options.schedule).split(':');
+        leavesTurnsOpen(name) && !replicas.empty() && name == found.schedule)
+      found.schedule = options.schedule;
     if (found.recompute.size() < 2)
       found.recompute = decision->recompute;
     return found;

@@ -217,6 +217,16 @@ json::Object searchOf(const std::optional<plan::SearchOutcome> &search) {
                       {"simulated", std::move(simulated)}};
 }
 
+/// Null where there was no choice.
+json::Value exchangeOf(const std::optional<plan::Exchange> &exchange) {
+  if (!exchange)
+    return nullptr;
+  auto seconds = [](const std::optional<double> &value) { return value ? json::Value(*value) : json::Value(nullptr); };
+  return json::Object{{"chosen", exchange->takesTurns ? "round-robin" : "split"},
+                      {"step_time", json::Object{{"split", seconds(exchange->splitSeconds)},
+                                                 {"round-robin", seconds(exchange->turnsSeconds)}}}};
+}
+
 /// One stage of a pipeline: ranks that follow each other.
 struct StageRow {
   json::Array ranks;
@@ -346,6 +356,7 @@ json::Object plan::buildReport(const ReportInput &input) {
                                                  {"peak_memory", std::move(peakMemory)},
                                                  {"comm_bytes", std::move(commBytes)}}},
                       {"search", searchOf(input.search)},
+                      {"exchange", exchangeOf(input.exchange)},
                       {"mesh", axesOf(input.meshAxes, input.meshSizes)},
                       {"stages", rowsOf(std::move(stages), layersOfStages(stageOf, programs), input)},
                       {"layouts", layoutsOf(heldLayouts(input.layouts, stageOf, programs))},

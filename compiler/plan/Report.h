@@ -10,6 +10,7 @@
 #include "compiler/cost/InstructionCost.h"
 #include "compiler/machine/Cluster.h"
 #include "compiler/plan/CommunicationRow.h"
+#include "compiler/plan/Exchange.h"
 #include "compiler/plan/SearchOutcome.h"
 #include "runtime/program/program_generated.h"
 #include "llvm/Support/JSON.h"
@@ -54,6 +55,7 @@ struct ReportInput {
   std::vector<std::string> recompute{};  // per stage, what its backward pass computes again
   std::vector<int64_t> stageRanks{};     // how many each stage has; empty: one stage of all
   std::vector<StageMesh> stageMeshes{};   // where they are not alike
+  std::optional<Exchange> exchange{};     // where there was a choice
   std::vector<LayoutRow> optimizerLayouts{}; // of what the optimizer keeps: "optimizer.m.fc1.weight"
 };
 

@@ -115,6 +115,8 @@ void printSummary(const json::Object &report, raw_ostream &os) {
   for (StringRef key : {"data", "tensor", "pipeline", "zero", "micro_batches"})
     degrees += formatv("{0}{1} {2}", degrees.empty() ? "" : ", ", key, static_cast<int64_t>(number(*parallel, key))).str();
   line("parallel", degrees + ", schedule " + escaped(*parallel, "schedule"));
+  if (std::string text = exchangeText(report); !text.empty())
+    line("exchange between stages", text);
   std::string recompute;
   forEachWord(*parallel, "recompute", [&](StringRef word) { recompute += (recompute.empty() ? "" : ", ") + escaped(word); });
   line("recompute, by stage", recompute);

@@ -29,6 +29,8 @@ static void printSearch(const json::Object &search, raw_ostream &os) {
 void pdc::plan::printRemarks(const json::Object &report, raw_ostream &os) {
   if (const json::Object *search = report.getObject("search"))
     printSearch(*search, os);
+  if (std::string exchange = exchangeText(report); !exchange.empty())
+    os << "remark: exchange: " << exchange << "\n";
   for (const json::Value &value : *report.getArray("decisions")) {
     const json::Object &row = *value.getAsObject();
     os << "remark: " << text(row, "what") << ": " << text(row, "chosen");

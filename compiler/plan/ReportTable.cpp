@@ -37,6 +37,22 @@ double pdc::plan::number(const json::Object &object, StringRef key) {
   return object.getNumber(key).value_or(0);
 }
 
+std::string pdc::plan::exchangeText(const json::Object &report) {
+  const json::Object *exchange = report.getObject("exchange");
+  if (!exchange)
+    return "";
+  const json::Object &seconds = *exchange->getObject("step_time");
+  auto text = [&](StringRef key) {
+    std::optional<double> value = seconds.getNumber(key);
+    return value ? secondsText(*value) : std::string("impossible");
+  };
+  return exchange->getString("chosen") == "split"
+             ? "replicas split each micro-batch, predicted " + text("split") + "; " + text("round-robin") +
+                   " where they take whole ones in turn"
+             : "replicas take whole micro-batches in turn, predicted " + text("round-robin") + "; " + text("split") +
+                   " where they split each";
+}
+
 std::string pdc::plan::methodText(const json::Object &search) {
   // Sums in another order differ by less.
   constexpr double rounding = 1e-6;
@@ -268,6 +284,8 @@ static void printStages(const json::Object &report, raw_ostream &os) {
   os << "Schedule " << schedule << ": " << static_cast<int64_t>(number(parallel, "micro_batches"))
      << (number(parallel, "micro_batches") == 1 ? " micro-batch" : " micro-batches") << ", stages wait "
      << format("%.3g", 100 * number(*report.getObject("predicted"), "bubble_fraction")) << " % of a step\n";
+  if (std::string text = exchangeText(report); !text.empty())
+    os << "  " << text << "\n";
   for (auto [index, value] : enumerate(*report.getArray("stages"))) {
     const json::Object &stage = *value.getAsObject();
     const json::Array &ranks = *stage.getArray("ranks"), &layers = *stage.getArray("layers");

@@ -155,7 +155,13 @@ bool saysTheSame(const Arguments &arguments, mlir::ModuleOp plan) {
   };
   auto microBatches = plan->getAttrOfType<mlir::IntegerAttr>(dist::kMicroBatchesAttr);
   auto schedule = plan->getAttrOfType<mlir::StringAttr>(dist::kScheduleAttr);
-  auto fullName = [](std::string name) { return name == "zb" ? "zb-h1" : name; };
+  // What is left open the plan decides.
+  auto fullName = [&](std::string name) {
+    llvm::StringRef setting = llvm::StringRef(name).split(':').second;
+    if (pipeline::leavesTurnsOpen(arguments.options.schedule) && (setting == "round-robin" || setting == "split"))
+      return llvm::StringRef(name).split(':').first.str();
+    return name == "zb" ? "zb-h1" : name;
+  };
   return (!microBatches || check("--micro-batches", arguments.microBatches, std::to_string(microBatches.getInt()))) &&
          check("--schedule", fullName(arguments.options.schedule), schedule ? fullName(schedule.str()) : "");
 }

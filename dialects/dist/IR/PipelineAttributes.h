@@ -16,6 +16,11 @@ inline constexpr llvm::StringLiteral kStagesAttr = "dist.stages";
 inline constexpr llvm::StringLiteral kMicroBatchesAttr = "dist.micro_batches";
 inline constexpr llvm::StringLiteral kScheduleAttr = "dist.schedule";
 
+/// On a planned module whose stages have different numbers of replicas, where these could share each micro-batch or take whole
+/// ones in turn: what a step is predicted to take either way, `dist.exchange = {round_robin = 0.5 : f64, split = 0.4 : f64}`.
+inline constexpr llvm::StringLiteral kExchangeAttr = "dist.exchange";
+inline constexpr llvm::StringLiteral kSplitName = "split", kRoundRobinName = "round_robin";
+
 /// On a planned module, also where it has one stage and no micro-batches: an array of strings, a word for each stage (of a
 /// schedule with several chunks on a rank: for each rank's place in the pipeline) in order, that says what its backward pass
 /// computes again; `dist.recompute = ["full", "none"]`. Without it no stage computes anything again.
