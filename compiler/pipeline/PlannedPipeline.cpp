@@ -86,6 +86,7 @@ private:
     space.keepsStatistics = !options.microBatches && !options.searchesMicroBatches;
     if (!options.schedule.empty() && options.schedule != "auto" && options.schedule != "accumulation")
       std::tie(space.schedule, space.chunks) = scheduleAndChunks(options.schedule);
+    space.takesTurns = llvm::StringRef(options.schedule).ends_with(":round-robin");
     // Only what is computed again is asked for: the rest is as it is without a search.
     if (!options.searchesPipeline()) {
       space.microBatches = options.microBatches.value_or(asked.pipeline);

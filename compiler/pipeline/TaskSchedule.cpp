@@ -90,7 +90,7 @@ std::string pipeline::withTurns(llvm::StringRef text) {
   return hasTurns(name) ? (name + ":" + kRoundRobin).str() : "";
 }
 
-bool pipeline::leavesTurnsOpen(llvm::StringRef text) { return hasTurns(text); }
+bool pipeline::leavesTurnsOpen(llvm::StringRef text) { return hasTurns(text) && text != "pipedream"; }
 
 bool pipeline::isSearchedSchedule(llvm::StringRef text) {
   return llvm::is_contained({"", "auto", "accumulation", "1f1b", "gpipe", "zb-h1", "interleaved"}, scheduleAndChunks(text).first);

@@ -38,7 +38,8 @@ std::pair<std::string, int64_t> scheduleAndChunks(llvm::StringRef text);
 
 /// The schedule with its replicas taking micro-batches in turn, "1f1b:round-robin"; "" where it cannot be one of these.
 std::string withTurns(llvm::StringRef text);
-/// Whether the text leaves to pdc what replicas do: it says neither round-robin nor split, and they could take turns.
+/// Whether the text leaves to pdc what replicas do: it says neither round-robin nor split, and they could take turns with the
+/// same results. (Without a flush they would make fewer updates.)
 bool leavesTurnsOpen(llvm::StringRef text);
 
 /// Whether it is one that stages are searched for with, or leaves that to the search. Whatever settings follow a colon.

@@ -182,7 +182,7 @@ LogicalResult Messages::orderTasks() {
   for (size_t stage = 0; stage < count; ++stage)
     if (next[stage] < order.stages[stage].size()) {
       const StageTask &task = order.stages[stage][next[stage]];
-      return classes.step->emitOpError() << "cannot run in this schedule: on stage " << stage << " "
+      return classes.step->emitOpError() << "cannot run in this schedule: on stage " << order.groupOf(stage) << " "
                                          << StringRef(&task.kind, 1) << task.microBatch
                                          << " waits for a task that waits for it";
     }

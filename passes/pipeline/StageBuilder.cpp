@@ -208,7 +208,7 @@ FailureOr<Value> StageBuilder::get(Value planned, int64_t microBatch) {
     return failure();
   if (Value found = known.lookup(value))
     return found;
-  return made->emitOpError() << "of micro-batch " << microBatch << " is not there when stage " << stage
+  return made->emitOpError() << "of micro-batch " << microBatch << " is not there when stage " << staged.order.groupOf(stage)
                              << " needs it";
 }
 
@@ -249,7 +249,7 @@ LogicalResult StageBuilder::missing(BlockArgument argument) {
     return attribute ? attribute.getValue() : StringRef("?");
   };
   InFlightDiagnostic error = step.emitOpError() << "needs " << text("nn.role") << " '" << text("nn.name") << "' on stage "
-                                                << stage << ", which does not keep it";
+                                                << staged.order.groupOf(stage) << ", which does not keep it";
   if (staged.order.isStream())
     error << ": without a flush the loss cannot add what is computed from parameters of other stages alone (penalties); "
              "use another schedule";
@@ -266,7 +266,7 @@ FailureOr<Value> StageBuilder::getAfter(Value value) {
     if (const Message &sent = staged.messages.all()[message]; sent.to == leader())
       return once[value] = receive(sent);
   return value.getDefiningOp()->emitOpError()
-         << "is not there when stage " << stage << " needs it, after all micro-batches";
+         << "is not there when stage " << staged.order.groupOf(stage) << " needs it, after all micro-batches";
 }
 
 /// Where the copies of an op are, each group of replicas once.
@@ -301,7 +301,7 @@ FailureOr<Value> StageBuilder::getSum(Value value) {
         part = receive(sent);
     if (!part)
       return value.getDefiningOp()->emitOpError()
-             << "has no part from stage " << from << " on stage " << stage << ", after all micro-batches";
+             << "has no part from stage " << staged.order.groupOf(from) << " on stage " << staged.order.groupOf(stage) << ", after all micro-batches";
     if (hasCopies(value.getDefiningOp()))
       part = reshard(part, withoutPartial(dist::getLayout(plan.of(value))));
     sum = sum ? add(sum, part) : part;

@@ -161,7 +161,7 @@ FailureOr<Value> StreamBuilder::getNow(Value planned) {
   for (int64_t message : staged.messages.of(value, staged.order.microBatches + miniBatch))
     if (const Message &sent = staged.messages.all()[message]; sent.to == stage)
       return ofRound(receive(sent));
-  return made->emitOpError() << "of mini-batch " << miniBatch << " is not there when stage " << stage
+  return made->emitOpError() << "of mini-batch " << miniBatch << " is not there when stage " << staged.order.groupOf(stage)
                              << " updates with it";
 }
 

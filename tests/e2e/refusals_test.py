@@ -37,7 +37,7 @@ class CompilerRefuses(EndToEndTest):
                               ([two, "--schedule=interleaved", "--micro-batches=3"], "multiple of"),
                               ([two, "--schedule=interleaved:chunks=0"], "chunks=N"),
                               ([two, "--schedule=bidirectional", "--micro-batches=3"], "half for each direction; not 2 and 3"),
-                              ([two, "--schedule=pipedream:flush"], "expected vertical-sync after the colon"),
+                              ([two, "--schedule=pipedream:flush"], "expected vertical-sync, round-robin or split after the colon"),
                               ([two, "--schedule=pipedream", "--clip-norm=1"], ["--clip-norm", "norm of the gradients of all stages"]),
                               (["--parallel=auto", "--schedule=zb-h2"], "is not searched for"),
                               (["--parallel=auto", "--schedule=interleaved:chunks=0"], "is not searched for"),

@@ -83,6 +83,12 @@ class RoundRobin(EndToEndTest):
         self.assertNotEqual(other.code, 0)
         self.assertIn("--schedule=gpipe:split, but it has 1f1b", other.err)
 
+    def test_pipelines_are_searched_for_replicas_that_take_turns(self):
+        found = self.report_of("--batch=16", "--parallel=pipeline=2,data=auto,tensor=auto", "--micro-batches=auto", "--ranks=8",
+                               "--cluster=dgx_h100", "--schedule=1f1b:round-robin")
+        self.assertEqual(found["parallel"]["schedule"], "1f1b:round-robin")
+        self.assertGreaterEqual(found["parallel"]["micro_batches"], found["parallel"]["data"])
+
     def test_what_cannot_take_turns_is_refused(self):
         for options, why in (
             (("--parallel=pipeline=3:1", "--micro-batches=2", "--ranks=4", "--schedule=1f1b:round-robin"),

@@ -90,6 +90,12 @@ TEST(MutatedPrograms, OfAPipelineWithReplicas) {
   ExpectMutationsAreRefusedOrRun(Compiled("lenet_zb", PipelineOf("lenet", 6, 4, 2, 3, "zb-h2")), 100);
 }
 
+TEST(MutatedPrograms, OfReplicasThatTakeTurns) {
+  numerics::Job job = PipelineOf("lenet", 4, 3, 2, 4, "1f1b:round-robin");
+  job.parallel = "pipeline=2:1";
+  ExpectMutationsAreRefusedOrRun(Compiled("lenet_turns", job), 100);
+}
+
 TEST(MutatedPrograms, OfAnInterleavedPipelineWithBatchNorm) {
   ExpectMutationsAreRefusedOrRun(
       Compiled("resnet_interleaved", PipelineOf("resnet_tiny", 4, 2, 2, 4, "interleaved:chunks=3")), 60);

@@ -107,6 +107,12 @@ std::vector<Cell> Grid() {
           if (schedule == std::string("bidirectional") && stages % 2 != 0) continue;
           cells.push_back({schedule, stages, data, tensor, MicroBatches(schedule, stages, cells.size())});
         }
+  // Replicas that take micro-batches in turn: at least one each.
+  for (int stages : {2, 3, 4, 6})
+    for (const char* schedule : {"gpipe:round-robin", "1f1b:round-robin"})
+      for (int data : {2, 3})
+        for (int tensor : {1, 2})
+          cells.push_back({schedule, stages, data, tensor, std::max(data, MicroBatches(schedule, stages, cells.size()))});
   return cells;
 }
 

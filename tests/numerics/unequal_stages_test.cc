@@ -79,7 +79,7 @@ TEST(UnequalStages, TwoRunsGiveTheSameBits) {
 }
 
 TEST(UnequalStages, AStageWithTooFewSamplesForItsRanksIsRefused) {
-  Result found = RunJob(JobOf({"gpt_tiny", 3, "pipeline=1:2", 4}));
+  Result found = RunJob(JobOf({"gpt_tiny", 3, "pipeline=1:2", 4, "1f1b:split"}));
   EXPECT_NE(found.error.find("stage 1 splits over 2 ranks: a micro-batch of 1 has no sample for some"), std::string::npos)
       << found.error;
 }

@@ -50,6 +50,8 @@ GROUPS = {
         ("gpt_tiny", 16, "gpipe --micro-batches=4"), ("gpt_tiny", 16, "data=2,pipeline=2 --micro-batches=4"),
         ("gpt_tiny", 16, "tensor=2,pipeline=2 --schedule=zb --micro-batches=4"),
         ("gpt_tiny", 16, "data=2,pipeline=2 --schedule=interleaved --micro-batches=4"),
+        ("gpt_tiny", 16, "data=2,pipeline=2 --schedule=1f1b:round-robin --micro-batches=4"),
+        ("gpt_tiny", 16, "pipeline=3:1 --schedule=1f1b:round-robin --micro-batches=6"),
         ("mlp", 64, "data=2,pipeline=2 --micro-batches=2"),
         ("resnet_tiny", 16, "data=2,pipeline=2 --schedule=zb --micro-batches=2"),
         ("alexnet", 8, "data=2,pipeline=2 --schedule=gpipe --micro-batches=2")]),

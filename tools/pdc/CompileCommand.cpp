@@ -406,7 +406,8 @@ void pdc::tool::addCompileCommand(CLI::App &app, Action &action) {
                        "In which order a pipeline's stages run micro-batches: gpipe, 1f1b (default), "
                        "interleaved[:chunks=N], zb (zb-h1), zb-h2, bidirectional, message-driven[:in-flight=N], "
                        "and without a flush pipedream[:vertical-sync], which updates after each micro-batch; or auto, "
-                       "searched");
+                       "searched. gpipe, 1f1b and pipedream with :round-robin or :split: a stage's replicas take whole "
+                       "micro-batches in turn, or a part of each");
   planning->add_option("--recompute", a.recompute,
                        "What the backward pass computes again, so that less of the forward pass need be kept: none (default), "
                        "full (all but what is alive at the borders of segments), selective (all but products with parameters "

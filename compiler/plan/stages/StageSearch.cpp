@@ -165,7 +165,8 @@ std::vector<StageSetting> StageSearch::groups() const {
         continue;
       if (allows(space.tensor, tensor) && allows(space.data, data))
         for (int64_t microBatches : microBatchCounts(data))
-          all.push_back({stages, data, tensor, 0, microBatches});
+          if (!space.takesTurns || data <= microBatches)
+            all.push_back({stages, data, tensor, 0, microBatches});
     }
   }
   return all;
@@ -226,6 +227,8 @@ std::vector<StageSplit> StageSearch::unlikeMeshes(int64_t stages, int64_t microB
   const StageSpace &space = request.space;
   std::vector<StageSplit> meshes;
   int64_t most = request.ranks - (stages - 1), samples = tables.getBatch() / microBatches;
+  if (space.takesTurns)
+    samples = std::min(samples, microBatches);
   for (int64_t tensor = 1; tensor <= most; ++tensor) {
     bool isOffered = space.tensor ? *space.tensor == tensor
                                   : isPowerOfTwo(tensor) && tensor <= std::max(request.cluster.ranksPerNode(), kLeastTensor);

@@ -15,6 +15,8 @@ struct StageSpace {
   /// One micro-batch where the model has statistics of the batch (batch_norm, the balance of experts): those of parts of it are
   /// others.
   bool keepsStatistics = false;
+  /// Replicas take micro-batches in turn, so that each has one. (They are priced as if they split each.)
+  bool takesTurns = false;
 };
 
 struct StageRequest {
