@@ -124,8 +124,9 @@ TEST(BubbleShare, OfZeroBubbleH1IsAThirdOfTheTime) {
 }
 
 TEST(BubbleShare, OfOtherSchedulesIsNoReasonToSearchForThem) {
-  // A step that ends with a flush takes as long under ZB-H2 as under ZB-H1, and longer under all others, in less memory.
-  for (int p : {2, 4, 6, 8})
+  // A step that ends with a flush takes as long under ZB-H2 as under ZB-H1, and longer under others. (Of two stages a
+  // bidirectional pipeline has all of the model on both ranks, as data parallelism does.)
+  for (int p : {4, 6, 8})
     for (int m : {2 * p, 4 * p}) {
       double least = simulate(zeroBubbleH1(p, m), kEqual).seconds;
       EXPECT_GE(simulate(zeroBubbleH2(p, m), kEqual).seconds, least) << p << " " << m;
