@@ -210,6 +210,28 @@ INSTANTIATE_TEST_SUITE_P(RoundRobin, Streams,
                                          Case{"resnet_tiny", "sgd", 2, 4, false, 1, 1, {1, 2}}),
                          [](const auto& info) { return NameOf(info.param); });
 
+// What a round updates lies as the plan has it: ZeRO's parts, parts of matrices.
+TEST(Streams, RoundsAreTheSameWhereverParametersLie) {
+  Case c{"gpt_tiny", "adamw", 2, 4, false, 2};
+  auto losses_of = [&](const std::string& parallel, int ranks) {
+    Job job = JobOf(c);
+    job.parallel = parallel;
+    job.ranks = ranks;
+    job.options.schedule = "pipedream:round-robin";
+    Result result = RunJob(job);
+    EXPECT_EQ(result.error, "") << parallel;
+    return result.losses;
+  };
+  const std::vector<double> expected = losses_of("pipeline=2,data=2", 4);
+  for (const auto& [parallel, ranks] : {std::pair<std::string, int>{"pipeline=2,data=2,zero=2", 4},
+                                        {"pipeline=2,data=2,zero=3", 4},
+                                        {"pipeline=2,data=2,tensor=2", 8}}) {
+    const std::vector<double> found = losses_of(parallel, ranks);
+    ASSERT_EQ(found.size(), expected.size()) << parallel;
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5 * expected[i]) << parallel;
+  }
+}
+
 TEST(Streams, StagesThatShareAParameterNeedAsManyReplicas) {
   Result found = RunJob(JobOf({"gpt_tiny", "sgd", 2, 4, false, 1, 1, {2, 1}}));
   EXPECT_NE(found.error.find("has 'wte.weight' on stages 0 and 1, of 2 and 1 replicas that take mini-batches in turn"),
