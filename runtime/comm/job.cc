@@ -44,7 +44,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> CreateForJob(const JobOptions& opt
     PDC_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Communicator>> world, CreateInProcessWorld(1));
     return std::move(world.front());
   }
-  PDC_ASSIGN_OR_RETURN(std::shared_ptr<MpiJob> job, MpiJob::Get());
+  PDC_ASSIGN_OR_RETURN(std::shared_ptr<MpiJob> job, MpiJob::Get(options.setup_timeout));
   if (name == "shared_memory" || (name == "auto" && job->one_node() && job->size() <= kMaxRanksOfNode)) {
     return CreateSharedMemoryCommunicator(std::move(job));
   }

@@ -2,6 +2,7 @@
 #ifndef PDC_RUNTIME_COMM_JOB_H_
 #define PDC_RUNTIME_COMM_JOB_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -15,6 +16,8 @@ struct JobOptions {
   // ranks, else mpi; a process that mpiexec did not start is a job of one rank and does without MPI. "mpi",
   // "shared_memory" or "hierarchical" force that one.
   std::string communicator = "auto";
+  // How long ranks wait for each other before the first step and at the end, at least 10 s; then the job ends.
+  std::chrono::nanoseconds setup_timeout = std::chrono::seconds(60);
 };
 
 // Collective over all ranks of the job. INVALID_ARGUMENT for an unknown name; FAILED_PRECONDITION when the

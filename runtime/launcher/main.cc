@@ -33,6 +33,10 @@ std::string Rank() {
   return "";
 }
 
+std::chrono::nanoseconds ToNanoseconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
 // Before ranks have met, rank 0 alone speaks: all see the same command line and the same file.
 bool IsFirstRank() { return Rank().empty() || Rank() == "0"; }
 
@@ -87,14 +91,14 @@ int main(int argc, char** argv) {
   environment.out_is_terminal = OutIsTerminal();
   environment.speaks = IsFirstRank();
   environment.connect = [](const train::RuntimeOptions& options) {
-    return comm::CreateForJob({.communicator = options.communicator});
+    return comm::CreateForJob(
+        {.communicator = options.communicator, .setup_timeout = ToNanoseconds(options.timeout_seconds)});
   };
   environment.open = [&](comm::Communicator& communicator, const train::RuntimeOptions& options) {
     const int threads = options.threads > 0 ? options.threads : std::max(executable.threads(), 1);
     device = device::CreateCpuDevice(threads);
     exec::SessionOptions session;
-    session.timeout = std::chrono::duration_cast<std::chrono::nanoseconds>(
-        std::chrono::duration<double>(options.timeout_seconds));
+    session.timeout = ToNanoseconds(options.timeout_seconds);
     session.modes = options.modes;
     return exec::Session::Create((*image)->payload(), *device, communicator, session);
   };

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 
-from support import TIME_FACTOR, EndToEndTest, losses, main, npy, random_floats, read, text_file
+from support import TIME_FACTOR, EndToEndTest, losses, main, npy, random_floats, read, start, text_file
 
 NEVER = 100000000  # steps
 
@@ -72,6 +72,19 @@ class Failures(EndToEndTest):
 
     def test_a_stopped_rank_of_three_that_exchange_by_messages_does_too(self):
         self.check_stopped(3, 2, "--communicator=mpi")
+
+    def test_a_rank_that_never_meets_the_others_ends_the_job(self):
+        """It stops, or ends without an error, before MPI has started; --timeout is below the least time for that."""
+        executable = self.executable("bytes", 2, 6)
+        train = [executable, "train", f"--data={self.text}", "--steps=1", "--timeout=3"]
+        for what in ("kill -STOP $$", "exit 0"):
+            with self.subTest(what=what):
+                job = start(["mpiexec", "-n", 1, *train, ":", "-n", 1, "sh", "-c", what + '; exec "$@"', "sh", *train],
+                            self.folder)
+                self.addCleanup(job.end)
+                result = job.wait(25)
+                self.assertNotEqual(result.code, 0, str(result))
+                self.assertRegex(result.err, r"the job ends: .*rank 0: starting MPI, .* timed out after 10\.0 s")
 
     def test_a_rank_stopped_between_checkpoints_ends_the_job_at_the_timeout(self):
         """Most of such a run is writing, for which the other ranks wait longer than for each other."""

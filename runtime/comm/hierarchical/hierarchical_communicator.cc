@@ -85,7 +85,7 @@ absl::Status HierarchicalCommunicator::Begin() {
 
 HierarchicalCommunicator::~HierarchicalCommunicator() {
   if (begun_ && !failed()) {
-    absl::Status status = Barrier(Clock::now() + kSetupTimeout);
+    absl::Status status = Barrier(Clock::now() + job_->setup_timeout());
     if (!status.ok()) PDC_LOG(Error) << "at the end of the job: " << status.ToString();
   }
   StopThread();
@@ -99,7 +99,7 @@ HierarchicalCommunicator::~HierarchicalCommunicator() {
 }
 
 absl::StatusOr<void*> HierarchicalCommunicator::AllocateShared(size_t bytes) {
-  PDC_RETURN_IF_ERROR(Annotate(Barrier(Clock::now() + kSetupTimeout), "allocating shared memory"));
+  PDC_RETURN_IF_ERROR(Annotate(Barrier(Clock::now() + job_->setup_timeout()), "allocating shared memory"));
   return windows_->Allocate(bytes);
 }
 

@@ -10,8 +10,6 @@ namespace pdc::comm {
 
 namespace {
 
-// Of the meetings before MPI calls that wait for all members.
-constexpr std::chrono::seconds kMeetingTimeout(60);
 // How long a rank whose deadline expired waits for its peers' answers.
 constexpr std::chrono::seconds kAnswerTimeout(1);
 // Operation::phase of a message that has been given to MPI.
@@ -21,6 +19,7 @@ constexpr int kMessagePosted = 1;
 
 absl::Status MpiChannels::Begin(std::shared_ptr<MpiJob> job) {
   job_ = std::move(job);
+  const CallWatch watch = job_->Watch("making the communicators of the job");
   for (MPI_Comm* comm : {&messages_, &meetings_, &world_}) {
     PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Comm_dup(job_->world(), comm), "MPI_Comm_dup"));
   }
@@ -28,6 +27,7 @@ absl::Status MpiChannels::Begin(std::shared_ptr<MpiJob> job) {
 }
 
 void MpiChannels::End() {
+  const CallWatch watch = job_->Watch("freeing communicators");
   positions_.End();
   for (MPI_Comm& comm : group_comms_) MPI_Comm_free(&comm);
   for (MPI_Comm* comm : {&messages_, &meetings_, &world_}) MPI_Comm_free(comm);
@@ -36,7 +36,7 @@ void MpiChannels::End() {
 // MPI_Comm_create_group waits without a deadline: the members meet first. All tell the first, which answers
 // when the last one has come.
 absl::Status MpiChannels::Meet(const std::vector<int>& ranks, int index) {
-  const Clock::time_point deadline = Clock::now() + kMeetingTimeout;
+  const Clock::time_point deadline = Clock::now() + job_->setup_timeout();
   std::vector<int> agreed = ranks;
   MpiExchange exchange;
   auto wait = [&]() -> absl::Status {
@@ -46,8 +46,9 @@ absl::Status MpiChannels::Meet(const std::vector<int>& ranks, int index) {
       if (Clock::now() > deadline) {
         std::string missing;
         for (int peer : exchange.PendingSources()) missing += " " + std::to_string(peer);
+        const auto waited = std::chrono::ceil<std::chrono::seconds>(job_->setup_timeout());
         return absl::DeadlineExceededError("rank " + std::to_string(job_->rank()) + " waited " +
-                                           std::to_string(kMeetingTimeout.count()) +
+                                           std::to_string(waited.count()) +
                                            " s to create a group; missing ranks:" + missing);
       }
       std::this_thread::sleep_for(kMpiLongestSleep);
@@ -78,6 +79,7 @@ absl::Status MpiChannels::Meet(const std::vector<int>& ranks, int index) {
 
 absl::StatusOr<MPI_Comm> MpiChannels::CreateComm(const std::vector<int>& ranks, int index) {
   PDC_RETURN_IF_ERROR(Meet(ranks, index));
+  const CallWatch watch = job_->Watch("creating a group");
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Group members = MPI_GROUP_NULL;
   MPI_Comm comm = MPI_COMM_NULL;

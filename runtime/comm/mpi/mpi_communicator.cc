@@ -18,9 +18,6 @@ namespace pdc::comm {
 
 namespace {
 
-// How long the destructor waits for all ranks.
-constexpr std::chrono::seconds kEndTimeout(60);
-
 constexpr size_t kCacheLineBytes = 64;
 
 class MpiGroup final : public OrderedGroup {
@@ -111,7 +108,7 @@ absl::Status MpiCommunicator::Begin() {
 
 MpiCommunicator::~MpiCommunicator() {
   if (begun_ && !failed()) {
-    absl::Status status = Barrier(Clock::now() + kEndTimeout);
+    absl::Status status = Barrier(Clock::now() + job_->setup_timeout());
     if (!status.ok()) PDC_LOG(Error) << "at the end of the job: " << status.ToString();
   }
   StopThread();

@@ -1,5 +1,6 @@
 #include "runtime/comm/mpi/mpi_job.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 
@@ -13,6 +14,19 @@ namespace {
 
 constexpr char kRanksPerNode[] = "PDC_RANKS_PER_NODE";
 
+// On a busy machine processes that wait for nothing begin that far apart.
+constexpr std::chrono::seconds kLeastSetupTimeout(10);
+
+// As mpiexec says, before MPI does; -1 where it does not.
+int RankOfEnvironment() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    int rank = -1;
+    const char* text = std::getenv(variable);
+    if (text != nullptr && absl::SimpleAtoi(text, &rank)) return rank;
+  }
+  return -1;
+}
+
 }  // namespace
 
 absl::Status StatusOfMpi(int code, const std::string& what) {
@@ -24,18 +38,22 @@ absl::Status StatusOfMpi(int code, const std::string& what) {
                              ")");
 }
 
-absl::StatusOr<std::shared_ptr<MpiJob>> MpiJob::Get() {
+absl::StatusOr<std::shared_ptr<MpiJob>> MpiJob::Get(std::chrono::nanoseconds timeout) {
   static std::mutex mutex;
   static std::weak_ptr<MpiJob> current;
   std::lock_guard<std::mutex> lock(mutex);
   if (std::shared_ptr<MpiJob> job = current.lock()) return job;
-  std::shared_ptr<MpiJob> job(new MpiJob);
+  std::shared_ptr<MpiJob> job(new MpiJob(timeout));
   PDC_RETURN_IF_ERROR(job->Initialize());
   current = job;
   return job;
 }
 
+MpiJob::MpiJob(std::chrono::nanoseconds timeout)
+    : setup_timeout_(std::max<std::chrono::nanoseconds>(timeout, kLeastSetupTimeout)), rank_(RankOfEnvironment()) {}
+
 absl::Status MpiJob::Initialize() {
+  const CallWatch watch = Watch("starting MPI");
   int finalized = 0;
   PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Finalized(&finalized), "MPI_Finalized"));
   if (finalized != 0) return absl::FailedPreconditionError("MPI has already ended in this process");
@@ -90,6 +108,7 @@ absl::Status MpiJob::FindNodes() {
 
 MpiJob::~MpiJob() {
   if (broken_.load() || world_ == MPI_COMM_NULL) return;
+  const CallWatch watch = Watch("ending MPI");
   if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
   MPI_Comm_free(&world_);
   MPI_Finalize();

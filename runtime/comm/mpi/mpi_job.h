@@ -5,12 +5,14 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/comm/mpi/call_watch.h"
 
 namespace pdc::comm {
 
@@ -22,8 +24,9 @@ absl::Status StatusOfMpi(int code, const std::string& what);
 class MpiJob {
  public:
   // The one job of this process; initializes MPI (with MPI_THREAD_MULTIPLE: communication threads call it) on
-  // the first call. Collective over all ranks then.
-  static absl::StatusOr<std::shared_ptr<MpiJob>> Get();
+  // the first call. Collective over all ranks then, which wait for each other for `timeout` at most, then and in what
+  // they set up and end together later.
+  static absl::StatusOr<std::shared_ptr<MpiJob>> Get(std::chrono::nanoseconds timeout = std::chrono::seconds(60));
   ~MpiJob();
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
@@ -43,6 +46,10 @@ class MpiJob {
   // As many ranks as nodes.
   bool one_rank_per_node() const { return node_count_ == size_; }
 
+  std::chrono::nanoseconds setup_timeout() const { return setup_timeout_; }
+  // Ends the job when what MPI does without a deadline takes longer than setup_timeout(). `doing` as in CallWatch.
+  CallWatch Watch(const std::string& doing) const { return CallWatch(rank_, doing, setup_timeout_); }
+
   void MarkBroken() { broken_.store(true); }
   // Writes the reason to standard error.
   static void Report(const absl::Status& why);
@@ -50,10 +57,11 @@ class MpiJob {
   [[noreturn]] static void End();
 
  private:
-  MpiJob() = default;
+  explicit MpiJob(std::chrono::nanoseconds timeout);
   absl::Status Initialize();
   absl::Status FindNodes();
 
+  const std::chrono::nanoseconds setup_timeout_;
   int rank_ = 0;
   int size_ = 1;
   int node_count_ = 1;

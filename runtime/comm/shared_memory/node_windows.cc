@@ -17,6 +17,7 @@ absl::StatusOr<std::unique_ptr<NodeWindows>> NodeWindows::Create(std::shared_ptr
   PDC_ASSIGN_OR_RETURN(created->control_,
                        created->AllocateWindow(index == 0 ? ControlBlock::Bytes(ranks) : 0));
   if (index == 0) std::memset(created->control_.base[0], 0, created->control_.bytes);
+  const CallWatch watch = created->job_->Watch("sharing memory");
   PDC_RETURN_IF_ERROR(StatusOfMpi(MPI_Barrier(created->job_->node()), "MPI_Barrier"));
   return created;
 }
@@ -26,6 +27,7 @@ ControlBlock NodeWindows::control_block() const {
 }
 
 absl::StatusOr<NodeWindows::Window> NodeWindows::AllocateWindow(size_t bytes) const {
+  const CallWatch watch = job_->Watch("allocating shared memory");
   Window result;
   result.bytes = bytes;
   MPI_Info info;
@@ -70,6 +72,7 @@ absl::StatusOr<void*> NodeWindows::Allocate(size_t bytes) {
 }
 
 void NodeWindows::Free() {
+  const CallWatch watch = job_->Watch("freeing shared memory");
   for (Window& region : regions_) MPI_Win_free(&region.window);
   MPI_Win_free(&control_.window);
 }

@@ -13,10 +13,8 @@
 
 namespace pdc::comm {
 
-// How long the shared-memory communicators wait before MPI calls that wait for all ranks, and between Abort()'s
-// notice to peers and the end of their processes: time for the rank that failed to say why, and for its
-// followers to leave that to it.
-inline constexpr std::chrono::seconds kSetupTimeout(60);
+// How long the shared-memory communicators wait between Abort()'s notice to peers and the end of their processes:
+// time for the rank that failed to say why, and for its followers to leave that to it.
 inline constexpr std::chrono::milliseconds kAbortGrace(200);
 inline constexpr std::chrono::milliseconds kFollowerGrace(3000);
 

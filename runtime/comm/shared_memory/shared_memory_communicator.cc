@@ -27,7 +27,7 @@ class SharedMemoryCommunicator final : public IntranodeCommunicator {
 
   ~SharedMemoryCommunicator() override {
     if (!failed()) {
-      absl::Status status = Barrier(Clock::now() + kSetupTimeout);
+      absl::Status status = Barrier(Clock::now() + job_->setup_timeout());
       if (!status.ok()) PDC_LOG(Error) << "at the end of the job: " << status.ToString();
     }
     StopThread();
@@ -42,7 +42,7 @@ class SharedMemoryCommunicator final : public IntranodeCommunicator {
   std::string name() const override { return "shared_memory"; }
 
   absl::StatusOr<void*> AllocateShared(size_t bytes) override {
-    PDC_RETURN_IF_ERROR(Annotate(Barrier(Clock::now() + kSetupTimeout), "allocating shared memory"));
+    PDC_RETURN_IF_ERROR(Annotate(Barrier(Clock::now() + job_->setup_timeout()), "allocating shared memory"));
     return windows_->Allocate(bytes);
   }
 
