@@ -3,8 +3,8 @@
 #include "passes/pipeline/PipelinePass.h"
 #include "dialects/dist/IR/PipelineAttributes.h"
 #include "passes/partition/StepPartition.h"
+#include "passes/pipeline/AssignedStep.h"
 #include "passes/pipeline/ReplicaPlan.h"
-#include "passes/pipeline/SampleCheck.h"
 #include "passes/pipeline/StreamBuilder.h"
 
 namespace pdc::passes {
@@ -62,14 +62,14 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
     std::vector<double> slowness = slownessOfStages(*shapes);
     ReplicaMeshes replicasOf;
     Residence residence;
-    std::vector<std::unique_ptr<Assigned>> assigned;
+    std::vector<std::unique_ptr<AssignedStep>> assigned;
     for (SmallVector<nn::StepOp> &plans : stepsInOrder(module)) {
       TaskOrder tasks = orderOf(plans.front(), *parsed);
       // One stage and the whole batch: the step as it is.
       if (tasks.stages.size() == 1 && tasks.microBatches == 1)
         continue;
-      assigned.push_back(std::make_unique<Assigned>(plans.front(), std::move(tasks), residence, slowness));
-      Assigned &one = *assigned.back();
+      assigned.push_back(std::make_unique<AssignedStep>(plans.front(), std::move(tasks), residence, slowness));
+      AssignedStep &one = *assigned.back();
       if (failed(one.takePlans(plans, *shapes, meshes)) || failed(one.classes.run()) || failed(one.takeTurns(replicasOf)) ||
           failed(one.checkSamples()) || failed(one.stages.assign()) ||
           (assigned.size() == 1 && failed(orderByTimes(one, *parsed))))
@@ -84,113 +84,6 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
   }
 
 private:
-  /// By stage of the pipeline; those of all steps are the same.
-  using ReplicaMeshes = std::map<int64_t, SmallVector<dist::MeshOp>>;
-
-  /// A step, and which stage does what of it.
-  struct Assigned {
-    /// `slowness`: of the stages of the pipeline.
-    Assigned(nn::StepOp planned, TaskOrder order, Residence &residence, const std::vector<double> &slowness)
-        : tasks(std::move(order)), classes(copyOf(planned), tasks.microBatches, tasks.isStream()),
-          stages(classes, tasks, residence, ofStages(slowness, tasks)) {}
-
-    /// As that of the stage of the pipeline, for each of its replicas.
-    static std::vector<double> ofStages(const std::vector<double> &ofGroups, const TaskOrder &tasks) {
-      std::vector<double> values;
-      for (size_t stage = 0; stage < tasks.stages.size(); ++stage)
-        values.push_back(ofGroups[tasks.groupOf(static_cast<int64_t>(stage))]);
-      return values;
-    }
-
-    static nn::StepOp copyOf(nn::StepOp planned) {
-      OpBuilder b(planned);
-      return copyWithoutLayouts(b, planned);
-    }
-
-    /// Each stage's plan is that on its mesh.
-    LogicalResult takePlans(ArrayRef<nn::StepOp> steps, ArrayRef<dist::MeshOp> shapes, ArrayRef<dist::MeshOp> meshes) {
-      DenseMap<Operation *, size_t> byShape;
-      for (nn::StepOp step : steps) {
-        FailureOr<dist::MeshOp> mesh = findMesh(step);
-        FailureOr<PlannedStep> plan = PlannedStep::match(classes.step, step);
-        if (failed(mesh) || failed(plan))
-          return failure();
-        byShape[*mesh] = plans.size();
-        plans.push_back(*plan);
-      }
-      for (auto [shape, mesh] : llvm::zip(shapes, meshes)) {
-        auto plan = byShape.find(shape);
-        if (plan == byShape.end())
-          return steps.front()->emitOpError() << "has no plan on mesh @" << dist::MeshOp(shape).getSymName()
-                                              << ", which is that of a stage";
-        planOfStage.push_back(plan->second);
-        meshOfStage.push_back(mesh);
-      }
-      turnsOfStage.resize(shapes.size());
-      return success();
-    }
-
-    /// Has the replicas of stages take micro-batches in turn, where the schedule says so.
-    LogicalResult takeTurns(ReplicaMeshes &known) {
-      std::vector<ArrayAttr> turnsOfPlan(plans.size());
-      for (auto [stage, count] : llvm::enumerate(tasks.replicas)) {
-        size_t plan = planOfStage[stage];
-        FailureOr<ArrayAttr> axes = turnsOfPlan[plan] ? turnsOfPlan[plan] : findReplicaAxes(plans[plan].step, meshOfStage[stage]);
-        if (failed(axes))
-          return failure();
-        if (meshOfStage[stage].getParts(*axes) != count)
-          return plans[plan].step.emitOpError()
-                 << "has " << meshOfStage[stage].getParts(*axes) << " replicas on stage " << stage << ", the schedule " << count;
-        if (count == 1)
-          continue;
-        if (!std::exchange(turnsOfPlan[plan], *axes))
-          passes::takeTurns(plans[plan], classes, *axes);
-        turnsOfStage[stage] = *axes;
-        if (known[stage].empty())
-          known[stage] = makeReplicaMeshes(meshOfStage[stage], *axes);
-        replicasOfStage[stage] = known[stage];
-      }
-      return success();
-    }
-
-    /// What runs programs: the replicas of a stage, where they take turns.
-    SmallVector<PlannedStage> plannedStages() const {
-      SmallVector<PlannedStage> planned;
-      for (int64_t stage = 0; stage < static_cast<int64_t>(tasks.stages.size()); ++stage) {
-        int64_t group = tasks.groupOf(stage);
-        dist::MeshOp mesh = meshOfStage[group];
-        auto replicas = replicasOfStage.find(group);
-        planned.push_back({mesh, &plans[planOfStage[group]], turnsOfStage[group],
-                           replicas == replicasOfStage.end() ? mesh : replicas->second[tasks.turnOf(stage)]});
-      }
-      return planned;
-    }
-
-    LogicalResult checkSamples() {
-      for (auto [stage, planned] : llvm::enumerate(plannedStages()))
-        if (failed(passes::checkSamples(planned, classes.batch, tasks.microBatches,
-                                        meshOfStage.size() > 1 ? std::optional<size_t>(tasks.groupOf(stage)) : std::nullopt)))
-          return failure();
-      return success();
-    }
-
-    void eraseSteps() {
-      for (PlannedStep &plan : plans)
-        plan.step.erase();
-      plans.clear();
-      classes.step.erase();
-    }
-
-    TaskOrder tasks;
-    StepClasses classes;
-    StageAssignment stages;
-    std::vector<PlannedStep> plans;
-    std::vector<size_t> planOfStage; // of the pipeline, as what follows
-    std::vector<dist::MeshOp> meshOfStage;
-    std::vector<ArrayAttr> turnsOfStage; // the axes along which replicas lie that take turns
-    ReplicaMeshes replicasOfStage;
-  };
-
   FailureOr<TaskOrder> readOrder(ModuleOp module) const {
     std::string text = order;
     SmallVector<int64_t> turns(replicas.begin(), replicas.end());
@@ -230,7 +123,7 @@ private:
   }
 
   /// Now that it is known what chunks do.
-  LogicalResult orderByTimes(Assigned &assigned, TaskOrder &tasks) const {
+  LogicalResult orderByTimes(AssignedStep &assigned, TaskOrder &tasks) const {
     if (!findOrder)
       return success();
     nn::StepOp step = assigned.classes.step;
@@ -298,7 +191,7 @@ private:
                       })));
   }
 
-  LogicalResult buildStages(Assigned &assigned) {
+  LogicalResult buildStages(AssignedStep &assigned) {
     nn::StepOp step = assigned.classes.step;
     OpBuilder b(step);
     std::string name = step.getSymName().str();
@@ -319,7 +212,7 @@ private:
     return success();
   }
 
-  FailureOr<SmallVector<nn::StepOp>> build(OpBuilder &b, Assigned &assigned, ArrayRef<std::string> names) {
+  FailureOr<SmallVector<nn::StepOp>> build(OpBuilder &b, AssignedStep &assigned, ArrayRef<std::string> names) {
     if (failed(assigned.stages.finish()))
       return failure();
     Messages messages(assigned.classes, assigned.stages, assigned.tasks);
@@ -345,7 +238,7 @@ private:
   }
 
   /// The step on one device: as a whole, or, where micro-batches have statistics of their own, in the same ones.
-  LogicalResult leaveReference(OpBuilder &b, const Assigned &assigned, const std::string &name) {
+  LogicalResult leaveReference(OpBuilder &b, const AssignedStep &assigned, const std::string &name) {
     nn::StepOp step = assigned.classes.step, reference;
     if (!assigned.classes.hasStatistics()) {
       reference = cast<nn::StepOp>(b.clone(*step));
@@ -358,7 +251,7 @@ private:
       }
       Residence residence;
       FailureOr<dist::MeshOp> mesh = findMesh(step);
-      Assigned whole(step, std::move(tasks), residence, /*slowness=*/{1});
+      AssignedStep whole(step, std::move(tasks), residence, /*slowness=*/{1});
       if (failed(mesh) || failed(whole.takePlans({step}, {*mesh}, {*mesh})) || failed(whole.classes.run()) ||
           failed(whole.stages.assign()))
         return failure();

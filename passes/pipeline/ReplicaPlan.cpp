@@ -2,6 +2,7 @@
 
 #include "passes/pipeline/ReplicaPlan.h"
 #include "mlir/IR/Builders.h"
+#include "passes/pipeline/ValueLayouts.h"
 
 using namespace mlir;
 using namespace pdc;
@@ -90,7 +91,7 @@ public:
     for (Operation &op : llvm::make_early_inc_range(plan.step.getBody().front().without_terminator()))
       if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
         if (Value root = rootOfReshards(reshard); isOfMicroBatch(root) && !isSum(root))
-          setLayout(reshard.getResult(), within(dist::getLayout(reshard.getResult())));
+          setLayoutOf(reshard.getResult(), within(dist::getLayout(reshard.getResult())));
       } else if (classes.isPerMicroBatch(plan.bareOf(&op))) {
         for (OpOperand &operand : op.getOpOperands())
           takeWithin(operand);
@@ -113,21 +114,17 @@ private:
     return planned.getDefiningOp() && classes.isSummed(plan.bareOf(planned));
   }
 
-  void setLayout(Value value, LayoutAttr layout) const {
+  void setLayoutOf(Value value, LayoutAttr layout) const {
     Operation *made = value.getDefiningOp();
     SmallVector<Attribute> layouts;
     for (Value result : made->getResults())
       layouts.push_back(result == value ? layout : dist::getLayout(result));
-    bool isWhole = llvm::all_of(layouts, [](Attribute one) { return cast<LayoutAttr>(one).isReplicated(); });
-    if (isWhole && !isa<dist::ReshardOp>(made))
-      made->removeAttr(dist::kLayoutsAttr);
-    else
-      made->setAttr(dist::kLayoutsAttr, b.getArrayAttr(layouts));
+    setLayouts(made, b.getArrayAttr(layouts));
   }
 
   dist::ReshardOp reshard(Value value, LayoutAttr to) {
     auto built = dist::ReshardOp::create(b, value.getLoc(), value.getType(), value);
-    setLayout(built.getResult(), to);
+    setLayout(built, to);
     return built;
   }
 
@@ -164,7 +161,7 @@ private:
     LayoutAttr layout = dist::getLayout(result), own = within(layout);
     if (layout == own)
       return;
-    setLayout(result, own);
+    setLayoutOf(result, own);
     if (!isSum(result))
       return;
     b.setInsertionPointAfterValue(result);
