@@ -35,6 +35,7 @@ constexpr char kStateFile[] = "state.json";
 constexpr char kLatest[] = "latest";
 constexpr char kTemporaryPrefix[] = ".unfinished-";
 constexpr char kReplacedPrefix[] = ".replaced-";
+constexpr char kLatestTemporaryPrefix[] = "latest.tmp-";  // as AtomicFile writes `latest`
 constexpr int kFormat = 1;
 
 std::string StepName(int64_t step) { return absl::StrFormat("step-%08d", step); }
@@ -290,7 +291,8 @@ absl::StatusOr<FolderLock> CheckpointFolder::Prepare() const {
   std::vector<fs::path> left_behind;
   for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (absl::StartsWith(name, kTemporaryPrefix) || absl::StartsWith(name, kReplacedPrefix)) {
+    if (absl::StartsWith(name, kTemporaryPrefix) || absl::StartsWith(name, kReplacedPrefix) ||
+        absl::StartsWith(name, kLatestTemporaryPrefix)) {
       left_behind.push_back(it->path());
     }
   }

@@ -134,6 +134,7 @@ TEST(Checkpoint, IsReplacedWhenAStepIsSavedAgain) {
 TEST(Checkpoint, PrepareRemovesWhatUnfinishedSavesLeft) {
   const std::string path = TestFolder();
   std::filesystem::create_directories(path + "/.unfinished-step-00000005-1");
+  std::ofstream(path + "/latest.tmp-1") << "step-0000";
   ASSERT_TRUE(CheckpointFolder(path, 2).Prepare().ok());
   EXPECT_TRUE(std::filesystem::is_empty(path));
 }
