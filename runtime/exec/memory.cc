@@ -19,20 +19,4 @@ void WriteConstants(const program::Program& program, const device::Arenas& arena
   }
 }
 
-bool Computes(program::Opcode opcode) {
-  switch (opcode) {
-    case program::Opcode::kKernel:
-    case program::Opcode::kLibrary:
-    case program::Opcode::kFill:
-    case program::Opcode::kCopy:
-      return true;
-    case program::Opcode::kCollectiveStart:
-    case program::Opcode::kCollectiveDone:
-    case program::Opcode::kSend:
-    case program::Opcode::kReceive:
-      return false;
-  }
-  return false;
-}
-
 }  // namespace pdc::exec

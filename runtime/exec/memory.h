@@ -14,9 +14,6 @@ std::byte* Address(const device::Arenas& arenas, const program::Buffer& buffer);
 // Writes the contents of the program's constants.
 void WriteConstants(const program::Program& program, const device::Arenas& arenas);
 
-// kKernel, kLibrary, kFill and kCopy: what a device runs. The others are of the communicator.
-bool Computes(program::Opcode opcode);
-
 }  // namespace pdc::exec
 
 #endif  // PDC_RUNTIME_EXEC_MEMORY_H_

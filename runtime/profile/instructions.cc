@@ -25,6 +25,23 @@ constexpr int kMostRounds = 41;
 
 double Budget(bool quick) { return quick ? 0.2 : 1.5; }
 
+// kKernel, kLibrary, kFill and kCopy: what a device runs. The others are of the communicator.
+bool Computes(program::Opcode opcode) {
+  switch (opcode) {
+    case program::Opcode::kKernel:
+    case program::Opcode::kLibrary:
+    case program::Opcode::kFill:
+    case program::Opcode::kCopy:
+      return true;
+    case program::Opcode::kCollectiveStart:
+    case program::Opcode::kCollectiveDone:
+    case program::Opcode::kSend:
+    case program::Opcode::kReceive:
+      return false;
+  }
+  return false;
+}
+
 // An instruction and the times of its runs.
 struct Timed {
   std::string call;
@@ -71,7 +88,7 @@ absl::StatusOr<std::vector<Timed>> Prepare(const Program& program, device::Devic
   std::vector<Timed> list;
   for (uint32_t i = 0; i < program::Size(program.instructions()); ++i) {
     const program::Instruction& instruction = *program.instructions()->Get(i);
-    if (!exec::Computes(instruction.opcode())) continue;
+    if (!Computes(instruction.opcode())) continue;
     Timed timed;
     const std::unique_ptr<program::InstructionT> unpacked(instruction.UnPack());
     timed.call = program::CallName(*unpacked);
