@@ -212,9 +212,10 @@ class CommandRun {
     absl::Status verdict;
     if (const Comparison* worst = Worst(comparisons)) {
       const bool fits = worst->relative <= tolerance;
+      const std::string_view measure = worst->is_absolute ? "absolute" : "relative";
       const std::string line =
-          absl::StrFormat("largest relative difference %.4e (%s, step %d), tolerance %.1e: %s",
-                          worst->relative, worst->name, worst->step, tolerance, fits ? "equal" : "DIFFERENT");
+          absl::StrFormat("largest %s difference %.4e (%s, step %d), tolerance %.1e: %s", measure, worst->relative,
+                          worst->name, worst->step, tolerance, fits ? "equal" : "DIFFERENT");
       nlohmann::ordered_json json = {
           {"equal", fits}, {"tolerance", tolerance}, {"values", nlohmann::json::array()}};
       for (const Comparison& row : comparisons) {
@@ -222,13 +223,14 @@ class CommandRun {
                                   {"name", row.name},
                                   {"largest", row.largest},
                                   {"difference", row.largest_difference},
-                                  {"relative", row.relative}});
+                                  {"relative", row.relative},
+                                  {"absolute", row.is_absolute}});
       }
       PDC_RETURN_IF_ERROR(Deliver(absl::StrCat(ToTable(comparisons), line, "\n"), json.dump(1) + "\n"));
       if (!fits) {
         verdict = absl::DataLossError(absl::StrFormat(
-            "step %d: '%s' differs from the single-device step by %.4e (relative), tolerance %.1e%s",
-            worst->step, worst->name, worst->relative, tolerance, bf16 ? kBf16Advice : ""));
+            "step %d: '%s' differs from the single-device step by %.4e (%s), tolerance %.1e%s",
+            worst->step, worst->name, worst->relative, measure, tolerance, bf16 ? kBf16Advice : ""));
       }
     }
     PDC_RETURN_IF_ERROR(AgreeOnStatus(session_.communicator(), session_.deadline(), verdict));

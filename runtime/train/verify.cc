@@ -19,7 +19,14 @@ namespace {
 using program::BufferKind;
 using program::Mode;
 
-constexpr double kFloor = 0.01;  // of the largest gradient
+constexpr double kFloor = 0.01;       // of the largest gradient
+constexpr double kNearlyZero = 1e-7;  // the rounding of f32 numbers of size one
+
+// The difference as a share of `scale`, or as it is where nothing is there to compare it with.
+void CompareWith(double scale, Comparison& comparison) {
+  comparison.is_absolute = scale < kNearlyZero;
+  comparison.relative = comparison.largest_difference / (comparison.is_absolute ? 1 : scale);
+}
 
 std::map<std::string, exec::BufferView> ViewsByName(exec::Session& session, Mode mode, BufferKind kind) {
   std::map<std::string, exec::BufferView> views;
@@ -72,7 +79,7 @@ absl::Status RunProgram(exec::Session& session, Mode mode, const BatchBuilder& b
 // Gathers the outputs of the gradient program and compares them with the reference's.
 absl::Status CompareOutputs(exec::Session& session, int64_t step, std::vector<Comparison>& comparisons) {
   const auto references = ViewsByName(session, Mode::kReferenceGradient, BufferKind::kOutput);
-  std::vector<Comparison> gradients;
+  std::vector<Comparison> gradients, outputs;
   PDC_RETURN_IF_ERROR(
       ForEachWhole(session, BufferKind::kOutput, [&](const PartedValue& value, const std::byte* whole) {
         const auto reference = references.find(value.info.name);
@@ -93,25 +100,27 @@ absl::Status CompareOutputs(exec::Session& session, int64_t step, std::vector<Co
         if (buffer.parameter()) {
           gradients.push_back(comparison);
         } else {
-          comparison.relative = comparison.largest_difference / std::max(comparison.largest, 1e-30);
-          comparisons.push_back(comparison);
+          outputs.push_back(comparison);
         }
         return absl::OkStatus();
       }));
-  FinishRelative(gradients);
+  FinishOutputs(outputs);
+  FinishGradients(gradients);
+  comparisons.insert(comparisons.end(), outputs.begin(), outputs.end());
   comparisons.insert(comparisons.end(), gradients.begin(), gradients.end());
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void FinishRelative(std::vector<Comparison>& gradients) {
+void FinishOutputs(std::vector<Comparison>& outputs) {
+  for (Comparison& output : outputs) CompareWith(output.largest, output);
+}
+
+void FinishGradients(std::vector<Comparison>& gradients) {
   double largest = 0;
   for (const Comparison& gradient : gradients) largest = std::max(largest, gradient.largest);
-  for (Comparison& gradient : gradients) {
-    const double scale = std::max({gradient.largest, kFloor * largest, 1e-30});
-    gradient.relative = gradient.largest_difference / scale;
-  }
+  for (Comparison& gradient : gradients) CompareWith(std::max(gradient.largest, kFloor * largest), gradient);
 }
 
 Comparison CompareTensors(program::ElementType type, const std::byte* reference, const std::byte* value,
@@ -170,8 +179,9 @@ std::string ToTable(const std::vector<Comparison>& comparisons) {
   std::string text = absl::StrFormat("%-*s  %6s  %12s  %12s  %12s\n", static_cast<int>(width), "value",
                                      "step", "largest", "difference", "relative");
   for (const Comparison& row : rows) {
-    absl::StrAppendFormat(&text, "%-*s  %6d  %12.4e  %12.4e  %12.4e\n", static_cast<int>(width), row.name,
-                          row.step, row.largest, row.largest_difference, row.relative);
+    absl::StrAppendFormat(&text, "%-*s  %6d  %12.4e  %12.4e  %12.4e%s\n", static_cast<int>(width), row.name,
+                          row.step, row.largest, row.largest_difference, row.relative,
+                          row.is_absolute ? "  absolute" : "");
   }
   return text;
 }

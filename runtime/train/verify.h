@@ -20,13 +20,19 @@ struct Comparison {
   std::string name;               // "loss" or the parameter whose gradient it is
   double largest = 0;             // the largest absolute reference value
   double largest_difference = 0;  // of any element
-  double relative = 0;            // see FinishRelative
+  double relative = 0;            // see FinishGradients, FinishOutputs
+  bool is_absolute = false;       // `relative` is the largest difference: the reference is zero but for rounding
 };
 
 // Differences relative to the larger of the tensor's largest value and a hundredth of the largest gradient of
 // the model: the rounding of a gradient that is zero in exact arithmetic (a key's bias in attention) must not
 // count as a difference of its whole size. A value that is not a number makes the difference infinite.
-void FinishRelative(std::vector<Comparison>& gradients);
+// Where all gradients are below 1e-7, differences are absolute.
+void FinishGradients(std::vector<Comparison>& gradients);
+
+// Differences relative to the output's largest value; absolute where that is below 1e-7: beside an accuracy of 0, every
+// other one would be infinitely far.
+void FinishOutputs(std::vector<Comparison>& outputs);
 
 // Largest value and difference of two tensors of one type.
 Comparison CompareTensors(program::ElementType type, const std::byte* reference, const std::byte* value,
