@@ -4,6 +4,9 @@
 #include "compiler/plan/problem/RunnerUps.h"
 #include "compiler/plan/search/ExplainCommunication.h"
 #include "dialects/nn/Utils/Labels.h"
+#include "mlir/IR/Diagnostics.h"
+#include "passes/layouts/BatchSplit.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -30,6 +33,12 @@ namespace {
 struct Usage {
   llvm::StringSet<> batch, parameters, states;
   int64_t batchParts = 1;
+
+  void addBatch(ArrayAttr axes, dist::MeshOp mesh) {
+    for (StringRef axis : axes.getAsValueRange<StringAttr>())
+      batch.insert(axis);
+    batchParts = std::max(batchParts, mesh.getParts(axes));
+  }
 };
 } // namespace
 
@@ -37,6 +46,27 @@ static void addAxes(LayoutAttr layout, llvm::StringSet<> &axes) {
   for (int64_t dim = 0; dim < layout.getRank(); ++dim)
     for (StringRef axis : layout.getAxes(dim).getAsValueRange<StringAttr>())
       axes.insert(axis);
+}
+
+/// The axes over which most ops that work on the batch have it split; of equally many, the first. Null where the batch cannot
+/// be followed.
+static ArrayAttr axesOfMostOps(nn::StepOp step) {
+  ScopedDiagnosticHandler quiet(step.getContext(), [](Diagnostic &) { return success(); });
+  passes::BatchSplit batch(step, {"batch", 1, "part", "parts", /*evenIfOne=*/true});
+  if (failed(batch.run()))
+    return nullptr;
+  llvm::MapVector<Attribute, int64_t> counts;
+  for (Operation &op : step.getBody().front()) {
+    if (isa<dist::ReshardOp>(op) || op.getNumResults() == 0 || !batch.isSplit(op.getResult(0)))
+      continue;
+    LayoutAttr where = batch.layoutOf(op.getResult(0));
+    auto layouts = op.getAttrOfType<ArrayAttr>(dist::kLayoutsAttr);
+    for (int64_t dim = 0; dim < where.getRank(); ++dim)
+      if (where.isSplit(dim))
+        ++counts[layouts ? cast<LayoutAttr>(layouts[0]).getAxes(dim) : ArrayAttr::get(step.getContext(), {})];
+  }
+  auto most = llvm::max_element(counts, [](const auto &a, const auto &b) { return a.second < b.second; });
+  return most == counts.end() ? nullptr : cast<ArrayAttr>(most->first);
 }
 
 ParallelSpec plan::describeParallelism(nn::StepOp step, const ParallelSpec &asked, int64_t ranks) {
@@ -51,15 +81,16 @@ ParallelSpec plan::describeParallelism(nn::StepOp step, const ParallelSpec &aske
       continue; // whole on every rank: a plan that was edited need not say so
     StringRef role = nameOfArgument(step, index).role;
     if (role == "input" && layout.getRank() > 0) {
-      for (StringRef axis : layout.getAxes(0).getAsValueRange<StringAttr>())
-        usage.batch.insert(axis);
-      usage.batchParts = std::max(usage.batchParts, mesh.getParts(layout.getAxes(0)));
+      usage.addBatch(layout.getAxes(0), mesh);
     } else if (role == "parameter") {
       addAxes(layout, usage.parameters);
     } else if (role == "optimizer_state") {
       addAxes(layout, usage.states);
     }
   }
+  if (usage.batchParts == 1)
+    if (ArrayAttr axes = axesOfMostOps(step))
+      usage.addBatch(axes, mesh);
   auto overBatch = [&](const llvm::StringSet<> &axes) {
     return llvm::any_of(axes.keys(), [&](StringRef axis) { return usage.batch.contains(axis); });
   };

@@ -13,9 +13,9 @@ namespace pdc::plan {
 /// choice, and what the best plan with that one costs more.
 std::vector<Decision> explainDecisions(nn::StepOp step, const SearchSpace &space, const Solution &solution);
 
-/// How a planned step is parallel, in the words of --parallel: `data` is in how many parts inputs lie along the batch,
-/// `zero` which of optimizer state, gradients and parameters are split over these axes, `tensor` the rest of the
-/// ranks.
+/// How a planned step is parallel, in the words of --parallel: `data` is in how many parts inputs lie along the batch or,
+/// where they are whole, most ops that work on the batch have it; `zero` which of optimizer state, gradients and parameters
+/// are split over these axes, `tensor` the rest of the ranks.
 ParallelSpec describeParallelism(nn::StepOp step, const ParallelSpec &asked, int64_t ranks);
 
 } // namespace pdc::plan
