@@ -165,21 +165,58 @@ static std::string keyOf(const StepValueName &name) {
 }
 
 bool LayoutRules::allows(Value value, LayoutAttr layout) const {
+  return keepsDecision(value, layout) && keepsNames(value, layout) && keepsAxes(value, layout) &&
+         keepsSamples(value, layout);
+}
+
+/// What an earlier step has decided.
+bool LayoutRules::isFixed(Value value, LayoutAttr &layout) const {
   auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument) {
-    if (!spec.isSearched && batched.contains(value) && layout.getRank() > 0 && splits(layout, 0, kTensor))
-      return false;
-    auto gradient = gradientOf.find(value);
-    return gradient == gradientOf.end() || allowsAxes("gradient", value, layout);
-  }
-  unsigned index = argument.getArgNumber();
-  StepValueName name = nameOfArgument(step, index);
-  if (auto known = fixed.find(keyOf(name)); known != fixed.end())
-    return passes::holdSameElements(known->second, layout, cast<RankedTensorType>(value.getType()).getShape(),
-                                    mesh);
-  if (ArrayAttr names = dimensionNames(step, index); names && !allowsNames(value, names, layout))
-    return false;
-  return allowsAxes(name.role, value, layout);
+  auto known = argument ? fixed.find(keyOf(nameOfArgument(step, argument.getArgNumber()))) : fixed.end();
+  layout = known == fixed.end() ? LayoutAttr() : known->second;
+  return layout != nullptr;
+}
+
+bool LayoutRules::keepsDecision(Value value, LayoutAttr layout) const {
+  LayoutAttr decided;
+  return !isFixed(value, decided) ||
+         passes::holdSameElements(decided, layout, cast<RankedTensorType>(value.getType()).getShape(), mesh);
+}
+
+bool LayoutRules::keepsNames(Value value, LayoutAttr layout) const {
+  auto argument = dyn_cast<BlockArgument>(value);
+  LayoutAttr decided;
+  if (!argument || isFixed(value, decided))
+    return true;
+  ArrayAttr names = dimensionNames(step, argument.getArgNumber());
+  return !names || allowsNames(value, names, layout);
+}
+
+bool LayoutRules::keepsAxes(Value value, LayoutAttr layout) const {
+  LayoutAttr decided;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isFixed(value, decided) || allowsAxes(nameOfArgument(step, argument.getArgNumber()).role, value, layout);
+  return !gradientOf.contains(value) || allowsAxes("gradient", value, layout);
+}
+
+bool LayoutRules::keepsSamples(Value value, LayoutAttr layout) const {
+  return isa<BlockArgument>(value) || spec.isSearched || !batched.contains(value) || layout.getRank() == 0 ||
+         !splits(layout, 0, kTensor);
+}
+
+std::vector<LayoutRules::Reason> LayoutRules::reasonsFor(Value value) const {
+  std::string named, axes = "--parallel (data=" + std::to_string(spec.data) + ", tensor=" + std::to_string(spec.tensor) +
+                            ", zero=" + std::to_string(spec.zero) + ")";
+  for (const LayoutRule &rule : rules)
+    named += (named.empty() ? "" : ",") + rule.dimension + ":" + rule.axis;
+  auto argument = dyn_cast<BlockArgument>(value);
+  bool isInput = argument && nameOfArgument(step, argument.getArgNumber()).role == "input";
+  return {{"what training has decided", [this](Value v, LayoutAttr layout) { return keepsDecision(v, layout); }},
+          {"--layout=" + named, [this](Value v, LayoutAttr layout) { return keepsNames(v, layout); }},
+          {axes + (isInput ? ", which splits inputs over the samples alone" : ", which says what is split over data"),
+           [this](Value v, LayoutAttr layout) { return keepsAxes(v, layout); }},
+          {axes + ", which splits no samples over tensor",
+           [this](Value v, LayoutAttr layout) { return keepsSamples(v, layout); }}};
 }
 
 bool LayoutRules::allowsAxes(StringRef role, Value value, LayoutAttr layout) const {

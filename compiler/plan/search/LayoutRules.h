@@ -6,6 +6,7 @@
 #include "compiler/plan/search/LayoutRule.h"
 #include "dialects/dist/IR/Dist.h"
 #include "dialects/nn/IR/NN.h"
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,11 +51,22 @@ public:
   /// Prepares for a step; to be called before `allows`.
   void enter(nn::StepOp step, dist::MeshOp mesh);
   bool allows(mlir::Value value, dist::LayoutAttr layout) const;
+  /// Each of the things that `allows` asks for, with what it says of `value` in words.
+  struct Reason {
+    std::string text;
+    std::function<bool(mlir::Value value, dist::LayoutAttr layout)> allows;
+  };
+  std::vector<Reason> reasonsFor(mlir::Value value) const;
 
   /// The layouts of the step's parameters, states and inputs hold for all steps.
   void fix(nn::StepOp step);
 
 private:
+  bool isFixed(mlir::Value value, dist::LayoutAttr &layout) const;
+  bool keepsDecision(mlir::Value value, dist::LayoutAttr layout) const;
+  bool keepsNames(mlir::Value value, dist::LayoutAttr layout) const;
+  bool keepsAxes(mlir::Value value, dist::LayoutAttr layout) const;
+  bool keepsSamples(mlir::Value value, dist::LayoutAttr layout) const;
   bool allowsAxes(llvm::StringRef role, mlir::Value value, dist::LayoutAttr layout) const;
   void findBatched();
   bool allowsNames(mlir::Value value, mlir::ArrayAttr names, dist::LayoutAttr layout) const;

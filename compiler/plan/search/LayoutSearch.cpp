@@ -8,6 +8,7 @@
 #include "compiler/plan/search/Followers.h"
 #include "compiler/plan/search/MicroBatches.h"
 #include "compiler/plan/search/SearchSpace.h"
+#include "dialects/nn/Utils/Labels.h"
 #include <chrono>
 #include <cmath>
 #include <list>
@@ -108,11 +109,52 @@ private:
     return made;
   }
 
+  /// Those of the rules that leave the class of a value no layout: each forbids one that all others allow.
+  std::string rulesAgainst(nn::StepOp step, Value value, SearchSpace &space, const LayoutRules &rules) {
+    std::vector<LayoutRules::Reason> reasons = rules.reasonsFor(value);
+    if (const passes::BatchSplit *split = microBatches.of(step))
+      reasons.push_back({"--micro-batches=" + std::to_string(request.microBatches),
+                         [split, &space](Value member, dist::LayoutAttr layout) {
+                           return split->partsFit(member, layout, space.getMesh());
+                         }});
+    ArrayRef<Value> members = space.getClasses().members(space.getClasses().classOf(value));
+    std::string text;
+    for (const LayoutRules::Reason &reason : reasons) {
+      auto forbidsAlone = [&](dist::LayoutAttr layout) {
+        return llvm::all_of(reasons, [&](const LayoutRules::Reason &other) {
+          return llvm::all_of(members, [&](Value member) { return other.allows(member, layout); }) ==
+                 (&other != &reason);
+        });
+      };
+      if (llvm::any_of(passes::enumerateLayouts(cast<RankedTensorType>(value.getType()), space.getMesh()), forbidsAlone))
+        text += (text.empty() ? "" : "; and ") + reason.text;
+    }
+    return text.empty() ? "--parallel, --layout and --micro-batches together" : text;
+  }
+
+  /// "parameter 'fc1.weight'", "the result of nn.linear 'fc1'"
+  static std::string describeValue(nn::StepOp step, Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      StepValueName name = nameOfArgument(step, argument.getArgNumber());
+      std::string text = (name.role + " '" + name.name + "'").str();
+      Operation *first = nullptr;
+      for (Operation *user : value.getUsers())
+        if (!isa<dist::AlikeOp>(user) && (!first || user->isBeforeInBlock(first)))
+          first = user;
+      return first ? text + " of " + first->getName().getStringRef().str() : text;
+    }
+    StringRef label = nn::getLabel(value.getLoc());
+    return "the result of " + value.getDefiningOp()->getName().getStringRef().str() +
+           (label.empty() ? "" : " '" + label.str() + "'");
+  }
+
   /// Whether a problem can be searched; else an error.
-  LogicalResult check(nn::StepOp step, SearchSpace &space, std::optional<int64_t> memoryLimitBytes) {
+  LogicalResult check(nn::StepOp step, SearchSpace &space, const LayoutRules &rules,
+                      std::optional<int64_t> memoryLimitBytes) {
     if (Value value = space.getImpossible())
-      return step.emitError("no layout is left for a value of type ")
-             << value.getType() << ": --parallel and --layout ask for what its size does not allow";
+      return step.emitError("no layout is left for ")
+             << describeValue(step, value) << ", " << value.getType()
+             << ": what its size allows is forbidden by " << rulesAgainst(step, value, space, rules);
     space.getProblem().memoryLimitBytes = memoryLimitBytes;
     if (std::string error = checkProblem(space.getProblem()); !error.empty())
       return step.emitError("planning problem is malformed: ") << error;
@@ -126,8 +168,9 @@ private:
   }
 
   /// The problem of a step on a mesh, solved.
-  FailureOr<Solution> solveStep(nn::StepOp step, SearchSpace &space, std::optional<int64_t> memoryLimitBytes) {
-    if (failed(check(step, space, memoryLimitBytes)))
+  FailureOr<Solution> solveStep(nn::StepOp step, SearchSpace &space, const LayoutRules &rules,
+                                std::optional<int64_t> memoryLimitBytes) {
+    if (failed(check(step, space, rules, memoryLimitBytes)))
       return failure();
     Solution solution = request.method.solve(space.getProblem());
     if (failed(verify(step, space.getProblem(), solution)))
@@ -176,7 +219,7 @@ private:
       open.push_back({&tried.space->getProblem(), Solution()});
       if (!hasLimit || found.size() == 1)
         continue;
-      FailureOr<Solution> unlimited = solveStep(step, *tried.space, std::nullopt);
+      FailureOr<Solution> unlimited = solveStep(step, *tried.space, *tried.rules, std::nullopt);
       if (failed(unlimited))
         return failure();
       open.back().solution = std::move(*unlimited);
@@ -198,7 +241,7 @@ private:
     Candidate tried = makeCandidate(step, describeMesh(shape), request.parallel, shape);
     if (tried.space->getImpossible() && !isLast)
       return tried.mesh.erase(), success();
-    if (failed(check(step, *tried.space, request.memoryLimitBytes)))
+    if (failed(check(step, *tried.space, *tried.rules, request.memoryLimitBytes)))
       return failure();
     found.push_back(std::move(tried));
     return success();
@@ -215,7 +258,7 @@ private:
       const ParallelSpec &parallel = presets.emplace_back(llvm::cantFail(parseParallelSpec(preset, request.ranks)));
       Candidate tried = makeCandidate(step, preset.str(), parallel, candidateMeshes(parallel, request.ranks).front());
       ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
-      FailureOr<Solution> solution = solveStep(step, *tried.space, request.memoryLimitBytes);
+      FailureOr<Solution> solution = solveStep(step, *tried.space, *tried.rules, request.memoryLimitBytes);
       if (failed(solution) || solution->status != SolutionStatus::found) {
         tried.mesh.erase();
         continue;
@@ -240,7 +283,7 @@ private:
     std::unique_ptr<SearchSpace> space = makeSpace(step, best);
     if (!request.method.meshSeed && !space->getImpossible())
       decided.decide(step, *space);
-    FailureOr<Solution> solution = solveStep(step, *space, request.memoryLimitBytes);
+    FailureOr<Solution> solution = solveStep(step, *space, *best.rules, request.memoryLimitBytes);
     if (failed(solution))
       return failure();
     if (solution->status == SolutionStatus::impossible)
