@@ -177,13 +177,14 @@ LogicalResult runBetween(ModuleOp module, const CompileOptions &options, Phase b
       return module.emitError(llvm::toString(schedule.takeError()));
   if (begin < Phase::Plan && end >= Phase::Plan)
     stateOrigin(module, options);
-  if (failed(runPasses(module, options, begin, std::min(end, Phase::Plan), outcome)))
+  auto run = [&](ModuleOp planned, const CompileOptions &by, Outcome &found) {
+    return runPasses(planned, by, begin, std::min(end, Phase::Plan), found);
+  };
+  bool plans = begin < Phase::Plan && end >= Phase::Plan;
+  if (failed(plans ? planWithTurns(module, options, outcome, run) : run(module, options, outcome)))
     return failure();
   if (end < Phase::Plan)
     return success();
-  // A plan that is read says it.
-  if (begin < Phase::Plan && options.plan.empty())
-    chooseTurns(module, options);
   // What is done with a plan depends on the pipeline that it states.
   CompileOptions planned = withPlannedPipeline(module, options);
   if (failed(stateRecompute(module, planned)))

@@ -41,27 +41,73 @@ static std::optional<double> secondsWith(ModuleOp planned, const CompileOptions 
   return fits ? std::optional<double>(predicted->seconds) : std::nullopt;
 }
 
-void pipeline::chooseTurns(ModuleOp planned, const CompileOptions &asked) {
-  CompileOptions options = withPlannedPipeline(planned, asked);
-  int64_t stages = options.parallel.pipeline;
+static void take(ModuleOp module, ModuleOp planned) {
+  module->setAttrs(planned->getAttrDictionary());
+  module.getBodyRegion().takeBody(planned.getBodyRegion());
+}
+
+/// Has the module state the faster way. `ofTurns`: the plan with which replicas would take turns, the module itself or another;
+/// `hasPlan`: whether there is one to split by. Whether the other one was taken.
+static bool choose(ModuleOp module, bool hasPlan, ModuleOp ofTurns, const CompileOptions &asked) {
+  CompileOptions options = withPlannedPipeline(ofTurns, asked);
+  options.schedule = withPlannedPipeline(module, asked).schedule;
   std::string split = scheduleOf(options), turns = withTurns(split);
-  bool isPriced = options.simulatesPlans && options.costModel == "native" && options.mode == Mode::Train && stages > 1 &&
-                  options.ranks <= kMostRanks && leavesTurnsOpen(split);
-  if (!isPriced || !hasUnequalReplicas(planned, stages))
-    return;
-  std::optional<double> splitSeconds = secondsWith(planned, options, split), turnsSeconds = secondsWith(planned, options, turns);
-  if (turnsSeconds && !(splitSeconds && *splitSeconds <= *turnsSeconds)) {
+  if (options.parallel.pipeline == 1 || !leavesTurnsOpen(split) || !hasUnequalReplicas(ofTurns, options.parallel.pipeline))
+    return false;
+  std::optional<double> splitSeconds = hasPlan ? secondsWith(module, options, split) : std::nullopt,
+                        turnsSeconds = secondsWith(ofTurns, options, turns);
+  bool takesTurns = turnsSeconds && !(splitSeconds && *splitSeconds <= *turnsSeconds);
+  if (takesTurns) {
+    if (ofTurns != module)
+      take(module, ofTurns);
     options.schedule = turns;
-    statePipeline(planned, options);
+    statePipeline(module, options);
   }
   NamedAttrList seconds;
-  Builder b(planned.getContext());
+  Builder b(module.getContext());
   if (splitSeconds)
     seconds.set(dist::kSplitName, b.getF64FloatAttr(*splitSeconds));
   if (turnsSeconds)
     seconds.set(dist::kRoundRobinName, b.getF64FloatAttr(*turnsSeconds));
   if (!seconds.empty())
-    planned->setAttr(dist::kExchangeAttr, seconds.getDictionary(planned.getContext()));
+    module->setAttr(dist::kExchangeAttr, seconds.getDictionary(module.getContext()));
+  return takesTurns && ofTurns != module;
+}
+
+LogicalResult pipeline::planWithTurns(ModuleOp module, const CompileOptions &options,
+                                      std::optional<plan::SearchOutcome> &outcome, Planner plan) {
+  bool isPriced = options.simulatesPlans && options.costModel == "native" && options.mode == Mode::Train &&
+                  options.ranks <= kMostRanks && options.plan.empty();
+  // Layouts for stages that are given: those for parts of micro-batches need not suit whole ones, or be there at all.
+  bool hasOwnPlan = isPriced && !options.parallel.stages.empty() && leavesTurnsOpen(scheduleOf(options));
+  OwningOpRef<ModuleOp> ofTurns;
+  std::optional<plan::SearchOutcome> outcomeOfTurns;
+  if (hasOwnPlan) {
+    CompileOptions tried = options;
+    tried.schedule = withTurns(scheduleOf(options));
+    ofTurns = module.clone();
+    ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+    if (failed(plan(*ofTurns, tried, outcomeOfTurns)))
+      ofTurns = nullptr;
+  }
+  SmallVector<Diagnostic> errors;
+  LogicalResult planned = success();
+  {
+    ScopedDiagnosticHandler keep(module.getContext(), [&](Diagnostic &error) {
+      if (!ofTurns)
+        return failure();
+      errors.push_back(std::move(error));
+      return success();
+    });
+    planned = plan(module, options, outcome);
+  }
+  if (isPriced && (ofTurns || succeeded(planned)) && choose(module, succeeded(planned), ofTurns ? *ofTurns : module, options)) {
+    outcome = std::move(outcomeOfTurns);
+    return success();
+  }
+  for (Diagnostic &error : errors)
+    module.getContext()->getDiagEngine().emit(std::move(error));
+  return planned;
 }
 
 std::optional<plan::Exchange> pipeline::exchangeOf(ModuleOp planned, const CompileOptions &options) {

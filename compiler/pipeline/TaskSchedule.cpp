@@ -53,9 +53,13 @@ static llvm::Expected<Named> parseName(llvm::StringRef text) {
   Named named{name == "zb" ? "zb-h1" : name.str()};
   if (name == "interleaved")
     named.chunks = 2;
-  if (setting.empty())
+  if (setting.empty() && !text.ends_with(":"))
     return named;
-  if (hasTurns(name) && (setting == kRoundRobin || setting == kSplit)) {
+  if (setting == kRoundRobin || setting == kSplit) {
+    if (!hasTurns(name))
+      return error("--schedule=%s: only replicas of gpipe, 1f1b and pipedream can take whole micro-batches in turn; those of others "
+                   "split each",
+                   text.str().c_str());
     named.replicas = setting.str();
     return named;
   }
@@ -126,7 +130,7 @@ llvm::Expected<TaskSchedule> pipeline::makeTaskSchedule(const CompileOptions &op
                  static_cast<long long>(result.microBatches), static_cast<long long>(stages), refused.what());
   }
   result.name = named->verticalSync ? name + ":vertical-sync" : name;
-  if (named->chunks > 1)
+  if (name == "interleaved")
     result.name += ":chunks=" + std::to_string(named->chunks);
   result.verticalSync = named->verticalSync;
   result.takesTurns = named->replicas == kRoundRobin;

@@ -5,9 +5,9 @@
 // ceil(R/r) micro-batches in flight, R the replicas of stage s and of those behind it (of the first stage PipeDream's NOAM):
 // so many come back in the time that one takes. Two replicas (0 and 1) before one stage of half the work (2), 4 micro-batches:
 //
-//   0: F0---- F2----       B0---- B2----
-//   1: F1---- F3----          B1---- B3----
-//   2:        F0- B0- F1- B1- F2- B2- F3- B3-
+//   0: F0----- F2----- B0-----         B2-----
+//   1: F1----- F3-----         B1-----         B3-----
+//   2:         F0- B0- F1- B1- F2- B2- F3- B3-
 //
 // With a flush, gradients are added over the replicas at the end; without one (`pipedream`), after each round of r
 // mini-batches, one of each replica, which are one update. No rank waits for ever: going down a backward waits for one of the
@@ -26,8 +26,9 @@ static void checkReplicas(const std::string &name, const std::vector<int> &repli
   if (name != "gpipe" && name != "1f1b" && name != "pipedream")
     throw ScheduleError("schedule '" + name + "' has no replicas that take micro-batches in turn; gpipe, 1f1b and pipedream have");
   for (size_t stage = 0; stage < replicas.size(); ++stage) {
-    std::string has = "stage " + std::to_string(stage) + " has " + std::to_string(replicas[stage]) + " replicas, and there are " +
-                      std::to_string(microBatches) + (name == "pipedream" ? " mini-batches" : " micro-batches");
+    std::string has = "stage " + std::to_string(stage) + " has " + std::to_string(replicas[stage]) + " replicas, and there " +
+                      (microBatches == 1 ? "is " : "are ") + std::to_string(microBatches) +
+                      (name == "pipedream" ? " mini-batch" : " micro-batch") + (microBatches == 1 ? "" : "es");
     if (replicas[stage] < 1 || microBatches < replicas[stage])
       throw ScheduleError(has + ": replicas that take them in turn need at least one each");
     if (name == "pipedream" && microBatches % replicas[stage] != 0)

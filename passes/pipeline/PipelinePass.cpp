@@ -84,6 +84,12 @@ struct Pipeline : passes::impl::PipelinePassBase<Pipeline> {
   }
 
 private:
+  /// For errors that are no single op's: of the model, not of its blocks.
+  static Operation *stepOf(ModuleOp module) {
+    auto steps = module.getOps<nn::StepOp>();
+    return steps.empty() ? module : (*steps.begin()).getOperation();
+  }
+
   FailureOr<TaskOrder> readOrder(ModuleOp module) const {
     std::string text = order;
     SmallVector<int64_t> turns(replicas.begin(), replicas.end());
@@ -94,7 +100,7 @@ private:
         return failure();
       llvm::Expected<std::string> found = findTurns(*counted);
       if (!found)
-        return module.emitError(llvm::toString(found.takeError())), failure();
+        return stepOf(module)->emitError(llvm::toString(found.takeError())), failure();
       if (llvm::any_of(*counted, [](int64_t count) { return count > 1; })) {
         text = *found;
         parsed = parseTaskOrder(text, *counted);

@@ -59,6 +59,13 @@ class RoundRobin(EndToEndTest):
         self.assertEqual(few["exchange"]["chosen"], "split")
         self.assertEqual(few["parallel"]["schedule"], "1f1b")
         self.assertEqual(few["predicted"]["step_time"], times["split"])
+        # Layouts that are searched are those of either way, and there may be none for one.
+        searched = self.report_of("--batch=8", "--parallel=layouts,pipeline=2:1", "--micro-batches=8", "--ranks=3")
+        self.assertEqual(searched["exchange"]["chosen"], "round-robin")
+        self.assertEqual(searched["stages"][0]["mesh"], [{"axis": "data", "size": 2}])
+        zero = self.report_of("--batch=8", "--parallel=pipeline=2:1,zero=1", "--micro-batches=8", "--ranks=3")
+        self.assertEqual(zero["exchange"]["chosen"], "round-robin")
+        self.assertIsNone(zero["exchange"]["step_time"]["split"])
         # What is asked for is done, and nothing is compared.
         asked = self.report_of("--batch=64", "--parallel=pipeline=2:1", "--micro-batches=2", "--ranks=3", "--cluster=dgx_h100",
                                "--schedule=1f1b:round-robin")
@@ -94,7 +101,7 @@ class RoundRobin(EndToEndTest):
             (("--parallel=pipeline=3:1", "--micro-batches=2", "--ranks=4", "--schedule=1f1b:round-robin"),
              "stage 0 has 3 replicas, and there are 2 micro-batches: replicas that take them in turn need at least one each"),
             (("--parallel=pipeline=2,data=2", "--micro-batches=2", "--ranks=4", "--schedule=zb:round-robin"),
-             "--schedule=zb:round-robin: expected chunks=N after the colon"),
+             "only replicas of gpipe, 1f1b and pipedream can take whole micro-batches in turn"),
             (("--parallel=pipeline=2,data=2", "--micro-batches=2", "--ranks=4", "--schedule=1f1b:sometimes"),
              "--schedule=1f1b:sometimes: expected round-robin or split after the colon, or nothing"),
             (("--parallel=pipeline=2:1", "--micro-batches=5", "--ranks=3", "--schedule=pipedream:round-robin"),

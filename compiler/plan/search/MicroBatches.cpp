@@ -40,7 +40,8 @@ LogicalResult MicroBatches::checkReplicas(nn::StepOp step, int64_t parts) {
                                 << " micro-batches of input '" << name.name << "', which data=" << parts
                                 << " splits: a micro-batch of " << least
                                 << " has no sample for some ranks; use a larger batch, fewer micro-batches or fewer "
-                                   "data-parallel ranks";
+                                   "data-parallel ranks (those of a pipeline can take whole micro-batches in turn: "
+                                   "--schedule=1f1b:round-robin)";
   }
   return success();
 }
