@@ -44,7 +44,7 @@ std::string pdc::plan::exchangeText(const json::Object &report) {
   const json::Object &seconds = *exchange->getObject("step_time");
   auto text = [&](StringRef key) {
     std::optional<double> value = seconds.getNumber(key);
-    return value ? secondsText(*value) : std::string("impossible");
+    return value ? secondsText(*value) : std::string("no plan that fits");
   };
   return exchange->getString("chosen") == "split"
              ? "replicas split each micro-batch, predicted " + text("split") + "; " + text("round-robin") +

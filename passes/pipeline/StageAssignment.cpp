@@ -270,7 +270,8 @@ std::vector<StageAssignment::Chunks> StageAssignment::chunksOfForward(Operation 
   return available;
 }
 
-/// The last chunk that has most of the forward values and parameters that the op needs, and that gradients reach it on.
+/// The last chunk that has most of the forward values and parameters that the op needs, and that gradients reach it on; of the
+/// gradient of a parameter one that keeps it, if it has as many.
 int64_t StageAssignment::chunkOfBackward(Operation *op) {
   int64_t bound = order.chunkCount() - 1;
   for (Value operand : op->getOperands())
@@ -283,14 +284,19 @@ int64_t StageAssignment::chunkOfBackward(Operation *op) {
     int64_t wanted = chunkOfGradient(op);
     return wanted < 0 ? bound : std::min(bound, wanted);
   }
+  auto countAt = [&](int64_t chunk) {
+    return llvm::count_if(available, [&](const Chunks &at) { return at.count(chunk) > 0; });
+  };
   int64_t best = 0, most = -1;
-  for (int64_t chunk = 0; chunk <= bound; ++chunk) {
-    auto has = llvm::count_if(available, [&](const Chunks &at) { return at.count(chunk) > 0; });
-    if (has >= most) {
+  for (int64_t chunk = 0; chunk <= bound; ++chunk)
+    if (int64_t has = countAt(chunk); has >= most) {
       most = has;
       best = chunk;
     }
-  }
+  // The gradient of a parameter need not be sent to it: a forward value that several chunks have is there, too.
+  if (llvm::any_of(op->getResults(), [&](Value result) { return classes.isAccumulated(result); }))
+    if (int64_t wanted = chunkOfGradient(op); wanted >= 0 && wanted <= bound && countAt(wanted) == most)
+      best = wanted;
   return most > 0 ? best : bound;
 }
 

@@ -194,7 +194,7 @@ LogicalResult StageAssignment::checkUpdates() {
     for (Value result : op.getResults())
       for (const std::string &name : updates.lookup(result))
         if (!stagesOfName(name).count(homeOf(result)))
-          return op.emitOpError() << "on stage " << homeOf(result) << " goes into the update of '" << name
+          return op.emitOpError() << "on stage " << order.groupOf(homeOf(result)) << " goes into the update of '" << name
                                   << "', which that stage does not have: without a flush an update cannot wait for "
                                      "other stages, as the norm of all gradients does (do not clip them, or use "
                                      "another schedule)";

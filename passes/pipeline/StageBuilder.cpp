@@ -4,6 +4,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/layouts/Reshard.h"
 #include "passes/partition/LocalOp.h"
+#include "passes/pipeline/ReplicaPlan.h"
 #include "passes/pipeline/ValueLayouts.h"
 
 using namespace mlir;
@@ -13,8 +14,8 @@ using dist::LayoutAttr;
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-bool StageBuilder::isInput(BlockArgument argument) {
-  auto role = step.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
+bool StageBuilder::isInput(BlockArgument argument) const {
+  auto role = nn::StepOp(step).getArgAttrOfType<StringAttr>(argument.getArgNumber(), "nn.role");
   return role && role.getValue() == "input";
 }
 
@@ -158,6 +159,9 @@ LogicalResult StageBuilder::buildTask(int64_t index) {
 
 LogicalResult StageBuilder::buildAfter() {
   markTask('U', 0, 0);
+  for (Value value : complete)
+    if (failed(finishSum(value)))
+      return failure();
   for (Operation &op : step.getBody().front().without_terminator())
     if (classes.of(&op) == OpClass::After && staged.stages.stagesOf(&op).count(stage) && failed(buildOnce(&op)))
       return failure();
@@ -349,7 +353,22 @@ LogicalResult StageBuilder::addUp(Value value, int64_t microBatch, Value part) {
   int64_t all = 0;
   for (int64_t i = 0; classes.isWork(made) && i < staged.order.microBatches; ++i)
     all += staged.stages.stageOf(made, i) == stage;
-  return ++added[value] == all ? finishSum(value) : success();
+  if (++added[value] < all)
+    return success();
+  if (!gathersOverReplicas())
+    return finishSum(value);
+  complete.push_back(value);
+  return success();
+}
+
+/// Whether parameters lie over replicas that take turns, which gather them where they need them first. One with a single
+/// micro-batch has its sums by then, and another has not: so that all start their collectives in one order, sums come last.
+bool StageBuilder::gathersOverReplicas() const {
+  const PlannedStage &planned = staged.planned[stage];
+  return planned.turns && llvm::any_of(planned.plan->step.getBody().getArguments(), [&](BlockArgument argument) {
+           LayoutAttr layout = dist::getLayout(argument);
+           return !isInput(argument) && withinReplica(layout, planned.turns) != layout;
+         });
 }
 
 /// A sum of parts of a value, in their layout.

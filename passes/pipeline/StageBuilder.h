@@ -95,7 +95,8 @@ protected:
 
   mlir::RankedTensorType partType(mlir::Value value, int64_t microBatch);
   int64_t samplesOf(int64_t microBatch);
-  bool isInput(mlir::BlockArgument argument);
+  bool isInput(mlir::BlockArgument argument) const;
+  bool gathersOverReplicas() const;
   bool isOnce(mlir::Value value);
   mlir::Value batchInput();
 
@@ -111,6 +112,7 @@ protected:
   std::vector<llvm::DenseMap<mlir::Value, mlir::Value>> perMicroBatch;
   llvm::DenseMap<mlir::Value, mlir::Value> sums; // over the micro-batches so far
   llvm::DenseMap<mlir::Value, int64_t> added;    // how many those are, on this stage
+  llvm::SmallVector<mlir::Value> complete;       // sums that are reduced and sent after all tasks
 };
 
 } // namespace pdc::passes

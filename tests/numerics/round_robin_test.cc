@@ -32,8 +32,8 @@ class RoundRobin : public testing::TestWithParam<Case> {};
 
 TEST_P(RoundRobin, LossesAndGradientsAreThoseOfOneDevice) {
   Case one{GetParam().model};
-  // batch_norm's statistics are those of each micro-batch, on one device too.
-  if (one.model == "resnet_tiny") one.micro_batches = GetParam().micro_batches;
+  // Statistics of batch_norm, and the balance of experts, are those of each micro-batch, on one device too.
+  if (one.model == "resnet_tiny" || one.model == "moe_tiny") one.micro_batches = GetParam().micro_batches;
   ExpectSame(RunJob(JobOf(one)), RunJob(JobOf(GetParam())));
 }
 
@@ -66,6 +66,14 @@ INSTANTIATE_TEST_SUITE_P(Convolutions, RoundRobin,
                          testing::Values(Case{"resnet_tiny", 4, "pipeline=2,data=2", 4, "1f1b:round-robin"},
                                          Case{"resnet_tiny", 3, "pipeline=2:1", 3, "1f1b:round-robin"},
                                          Case{"resnet_tiny", 4, "pipeline=1:3", 4, "gpipe:round-robin"}),
+                         NameOf);
+
+// One replica has a single micro-batch, another several: they gather parameters, and add up, at different times.
+INSTANTIATE_TEST_SUITE_P(UnevenTurns, RoundRobin,
+                         testing::Values(Case{"resnet_tiny", 4, "pipeline=2,data=2,zero=3", 3, "1f1b:round-robin"},
+                                         Case{"resnet_tiny", 3, "pipeline=2:1,zero=3", 3, "gpipe:round-robin"},
+                                         Case{"moe_tiny", 5, "data=2:1,tensor=2:1,pipeline=2,zero=3", 3, "1f1b:round-robin"},
+                                         Case{"gpt_tiny", 5, "data=3:2,pipeline=2,zero=3", 5, "1f1b:round-robin"}),
                          NameOf);
 
 TEST(RoundRobin, DropoutClippingAndATiedTableAreThoseOfOneDevice) {
