@@ -10,70 +10,49 @@
 namespace pdc::numerics {
 namespace {
 
-struct Case {
-  std::string model;
-  int ranks = 1;
-  std::string parallel = "data";
-  int micro_batches = 1;
-  std::string schedule = "";  // the default
-};
-
-std::string NameOf(const testing::TestParamInfo<Case>& info) {
-  const Case& c = info.param;
-  std::string name = c.model + "_" + c.parallel + "_m" + std::to_string(c.micro_batches) + "_" + c.schedule;
-  for (char& letter : name)
-    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
-  return name;
-}
-
-Job JobOf(const Case& c) { return StagedJob(c.model, c.ranks, c.parallel, c.micro_batches, c.schedule); }
-
-class RoundRobin : public testing::TestWithParam<Case> {};
+class RoundRobin : public testing::TestWithParam<StagedCase> {};
 
 TEST_P(RoundRobin, LossesAndGradientsAreThoseOfOneDevice) {
-  Case one{GetParam().model};
-  // Statistics of batch_norm, and the balance of experts, are those of each micro-batch, on one device too.
-  if (one.model == "resnet_tiny" || one.model == "moe_tiny") one.micro_batches = GetParam().micro_batches;
-  ExpectSame(RunJob(JobOf(one)), RunJob(JobOf(GetParam())));
+  ExpectSameAsOneDevice(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(EqualStages, RoundRobin,
-                         testing::Values(Case{"gpt_tiny", 4, "pipeline=2,data=2", 4, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 4, "pipeline=2,data=2", 5, "gpipe:round-robin"},
-                                         Case{"gpt_tiny", 6, "pipeline=3,data=2", 7, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 6, "pipeline=2,data=3", 7, "1f1b:round-robin"}),
+                         testing::Values(StagedCase{"gpt_tiny", 4, "pipeline=2,data=2", 4, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=2,data=2", 5, "gpipe:round-robin"},
+                                         StagedCase{"gpt_tiny", 6, "pipeline=3,data=2", 7, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 6, "pipeline=2,data=3", 7, "1f1b:round-robin"}),
                          NameOf);
 
 INSTANTIATE_TEST_SUITE_P(UnequalStages, RoundRobin,
-                         testing::Values(Case{"gpt_tiny", 3, "pipeline=2:1", 5, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 3, "pipeline=1:2", 4, "gpipe:round-robin"},
-                                         Case{"gpt_tiny", 4, "pipeline=2:1:1", 6, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 4, "pipeline=3:1", 7, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 5, "pipeline=2:3", 5, "1f1b:round-robin"}),
+                         testing::Values(StagedCase{"gpt_tiny", 3, "pipeline=2:1", 5, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 3, "pipeline=1:2", 4, "gpipe:round-robin"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=2:1:1", 6, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=3:1", 7, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 5, "pipeline=2:3", 5, "1f1b:round-robin"}),
                          NameOf);
 
 // What lies over replicas and is the same for all micro-batches stays there: ZeRO's parts, matrices that a search split.
 INSTANTIATE_TEST_SUITE_P(Meshes, RoundRobin,
-                         testing::Values(Case{"gpt_tiny", 8, "pipeline=2,data=2,tensor=2", 3, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 6, "data=2:1,tensor=2:2,pipeline=2", 4, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 4, "pipeline=2,data=2,zero=1", 3, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 4, "pipeline=2,data=2,zero=2", 3, "gpipe:round-robin"},
-                                         Case{"gpt_tiny", 4, "pipeline=2,data=2,zero=3", 3, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 3, "pipeline=2:1,zero=3", 3, "1f1b:round-robin"}),
+                         testing::Values(StagedCase{"gpt_tiny", 8, "pipeline=2,data=2,tensor=2", 3, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 6, "data=2:1,tensor=2:2,pipeline=2", 4, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=2,data=2,zero=1", 3, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=2,data=2,zero=2", 3, "gpipe:round-robin"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=2,data=2,zero=3", 3, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 3, "pipeline=2:1,zero=3", 3, "1f1b:round-robin"}),
                          NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, RoundRobin,
-                         testing::Values(Case{"resnet_tiny", 4, "pipeline=2,data=2", 4, "1f1b:round-robin"},
-                                         Case{"resnet_tiny", 3, "pipeline=2:1", 3, "1f1b:round-robin"},
-                                         Case{"resnet_tiny", 4, "pipeline=1:3", 4, "gpipe:round-robin"}),
+                         testing::Values(StagedCase{"resnet_tiny", 4, "pipeline=2,data=2", 4, "1f1b:round-robin"},
+                                         StagedCase{"resnet_tiny", 3, "pipeline=2:1", 3, "1f1b:round-robin"},
+                                         StagedCase{"resnet_tiny", 4, "pipeline=1:3", 4, "gpipe:round-robin"}),
                          NameOf);
 
 // One replica has a single micro-batch, another several: they gather parameters, and add up, at different times.
 INSTANTIATE_TEST_SUITE_P(UnevenTurns, RoundRobin,
-                         testing::Values(Case{"resnet_tiny", 4, "pipeline=2,data=2,zero=3", 3, "1f1b:round-robin"},
-                                         Case{"resnet_tiny", 3, "pipeline=2:1,zero=3", 3, "gpipe:round-robin"},
-                                         Case{"moe_tiny", 5, "data=2:1,tensor=2:1,pipeline=2,zero=3", 3, "1f1b:round-robin"},
-                                         Case{"gpt_tiny", 5, "data=3:2,pipeline=2,zero=3", 5, "1f1b:round-robin"}),
+                         testing::Values(StagedCase{"resnet_tiny", 4, "pipeline=2,data=2,zero=3", 3, "1f1b:round-robin"},
+                                         StagedCase{"resnet_tiny", 3, "pipeline=2:1,zero=3", 3, "gpipe:round-robin"},
+                                         StagedCase{"moe_tiny", 5, "data=2:1,tensor=2:1,pipeline=2,zero=3", 3, "1f1b:round-robin"},
+                                         StagedCase{"gpt_tiny", 5, "data=3:2,pipeline=2,zero=3", 5, "1f1b:round-robin"}),
                          NameOf);
 
 TEST(RoundRobin, DropoutClippingAndATiedTableAreThoseOfOneDevice) {
@@ -109,7 +88,7 @@ TEST(RoundRobin, MicroBatchesMayHaveFewerSamplesThanThereAreReplicas) {
 }
 
 TEST(RoundRobin, ReplicasWithoutAMicroBatchAreRefused) {
-  Result found = RunJob(JobOf({"gpt_tiny", 4, "pipeline=3:1", 2, "1f1b:round-robin"}));
+  Result found = RunJob(StagedJob({"gpt_tiny", 4, "pipeline=3:1", 2, "1f1b:round-robin"}));
   EXPECT_NE(found.error.find("stage 0 has 3 replicas, and there are 2 micro-batches"), std::string::npos) << found.error;
 }
 

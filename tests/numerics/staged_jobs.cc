@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <vector>
 
@@ -67,6 +68,23 @@ Job DropoutJob(int ranks, const std::string& parallel, int micro_batches, const 
   job.options.optimizer = optimizer;
   job.options.clipNorm = 0.05;
   return job;
+}
+
+std::string NameOf(const testing::TestParamInfo<StagedCase>& info) {
+  const StagedCase& c = info.param;
+  std::string name = c.model + "_" + c.parallel + "_m" + std::to_string(c.micro_batches) + "_" + c.schedule;
+  for (char& letter : name)
+    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
+  return name;
+}
+
+Job StagedJob(const StagedCase& c) { return StagedJob(c.model, c.ranks, c.parallel, c.micro_batches, c.schedule); }
+
+void ExpectSameAsOneDevice(const StagedCase& c) {
+  StagedCase one{c.model};
+  // Statistics of batch_norm, and the balance of experts, are those of each micro-batch, on one device too.
+  if (one.model == "resnet_tiny" || one.model == "moe_tiny") one.micro_batches = c.micro_batches;
+  ExpectSame(RunJob(StagedJob(one)), RunJob(StagedJob(c)));
 }
 
 void ExpectSame(const Result& expected, const Result& found, const std::string& precision) {

@@ -2,6 +2,8 @@
 #ifndef PDC_TESTS_NUMERICS_STAGED_JOBS_H_
 #define PDC_TESTS_NUMERICS_STAGED_JOBS_H_
 
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include "tests/numerics/harness.h"
@@ -12,6 +14,22 @@ namespace pdc::numerics {
 // labels of ten kinds apart.
 Job StagedJob(const std::string& model, int ranks, const std::string& parallel, int micro_batches,
               const std::string& schedule);
+
+// Such a job by its options, for suites of them.
+struct StagedCase {
+  std::string model;
+  int ranks = 1;
+  std::string parallel = "data";
+  int micro_batches = 1;
+  std::string schedule = "";  // the default
+};
+
+std::string NameOf(const testing::TestParamInfo<StagedCase>& info);
+
+Job StagedJob(const StagedCase& c);
+
+// Runs it, and the same model on one device: in as many micro-batches where these have statistics of their own.
+void ExpectSameAsOneDevice(const StagedCase& c);
 
 // The same of a network with dropout, clipped gradients and a table that is embedding and head; 9 samples.
 Job DropoutJob(int ranks, const std::string& parallel, int micro_batches, const std::string& optimizer,

@@ -13,54 +13,33 @@
 namespace pdc::numerics {
 namespace {
 
-struct Case {
-  std::string model;
-  int ranks = 1;
-  std::string parallel = "data";
-  int micro_batches = 1;
-  std::string schedule = "";  // the default
-};
-
-std::string NameOf(const testing::TestParamInfo<Case>& info) {
-  const Case& c = info.param;
-  std::string name = c.model + "_" + c.parallel + "_m" + std::to_string(c.micro_batches) + "_" + c.schedule;
-  for (char& letter : name)
-    if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
-  return name;
-}
-
-Job JobOf(const Case& c) { return StagedJob(c.model, c.ranks, c.parallel, c.micro_batches, c.schedule); }
-
-class UnequalStages : public testing::TestWithParam<Case> {};
+class UnequalStages : public testing::TestWithParam<StagedCase> {};
 
 TEST_P(UnequalStages, LossesAndGradientsAreThoseOfOneDevice) {
-  Case one{GetParam().model};
-  // batch_norm's statistics are those of each micro-batch, on one device too.
-  if (one.model == "resnet_tiny") one.micro_batches = GetParam().micro_batches;
-  ExpectSame(RunJob(JobOf(one)), RunJob(JobOf(GetParam())));
+  ExpectSameAsOneDevice(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Replicas, UnequalStages,
-                         testing::Values(Case{"gpt_tiny", 3, "pipeline=2:1", 3, "1f1b"},
-                                         Case{"gpt_tiny", 3, "pipeline=1:2", 3, "gpipe"},
-                                         Case{"gpt_tiny", 4, "pipeline=2:1:1", 3, "zb"},
-                                         Case{"gpt_tiny", 4, "pipeline=3:1", 2, "1f1b"},
-                                         Case{"gpt_tiny", 5, "pipeline=2:3", 2, "1f1b"},
-                                         Case{"gpt_tiny", 3, "pipeline=2:1", 2, "interleaved"}),
+                         testing::Values(StagedCase{"gpt_tiny", 3, "pipeline=2:1", 3, "1f1b"},
+                                         StagedCase{"gpt_tiny", 3, "pipeline=1:2", 3, "gpipe"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=2:1:1", 3, "zb"},
+                                         StagedCase{"gpt_tiny", 4, "pipeline=3:1", 2, "1f1b"},
+                                         StagedCase{"gpt_tiny", 5, "pipeline=2:3", 2, "1f1b"},
+                                         StagedCase{"gpt_tiny", 3, "pipeline=2:1", 2, "interleaved"}),
                          NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Meshes, UnequalStages,
-                         testing::Values(Case{"gpt_tiny", 4, "data=2:1,tensor=1:2,pipeline=2", 3, "1f1b"},
-                                         Case{"gpt_tiny", 6, "data=2:1,tensor=2:2,pipeline=2", 2, "1f1b"},
-                                         Case{"gpt_tiny", 3, "pipeline=2:1,tensor=2:1", 1},
-                                         Case{"gpt_tiny", 3, "pipeline=2:1,zero=3", 3, "1f1b"},
-                                         Case{"gpt_tiny", 4, "layouts,pipeline=1:3", 2, "1f1b"}),
+                         testing::Values(StagedCase{"gpt_tiny", 4, "data=2:1,tensor=1:2,pipeline=2", 3, "1f1b"},
+                                         StagedCase{"gpt_tiny", 6, "data=2:1,tensor=2:2,pipeline=2", 2, "1f1b"},
+                                         StagedCase{"gpt_tiny", 3, "pipeline=2:1,tensor=2:1", 1},
+                                         StagedCase{"gpt_tiny", 3, "pipeline=2:1,zero=3", 3, "1f1b"},
+                                         StagedCase{"gpt_tiny", 4, "layouts,pipeline=1:3", 2, "1f1b"}),
                          NameOf);
 
 INSTANTIATE_TEST_SUITE_P(Convolutions, UnequalStages,
-                         testing::Values(Case{"resnet_tiny", 3, "pipeline=2:1", 3, "1f1b"},
-                                         Case{"resnet_tiny", 4, "pipeline=1:3", 4, "gpipe"},
-                                         Case{"resnet_tiny", 4, "data=2:1,tensor=1:2,pipeline=2", 3, "zb"}),
+                         testing::Values(StagedCase{"resnet_tiny", 3, "pipeline=2:1", 3, "1f1b"},
+                                         StagedCase{"resnet_tiny", 4, "pipeline=1:3", 4, "gpipe"},
+                                         StagedCase{"resnet_tiny", 4, "data=2:1,tensor=1:2,pipeline=2", 3, "zb"}),
                          NameOf);
 
 TEST(UnequalStages, DropoutClippingAndATiedTableAreThoseOfOneDevice) {
@@ -79,7 +58,7 @@ TEST(UnequalStages, TwoRunsGiveTheSameBits) {
 }
 
 TEST(UnequalStages, AStageWithTooFewSamplesForItsRanksIsRefused) {
-  Result found = RunJob(JobOf({"gpt_tiny", 3, "pipeline=1:2", 4, "1f1b:split"}));
+  Result found = RunJob(StagedJob({"gpt_tiny", 3, "pipeline=1:2", 4, "1f1b:split"}));
   EXPECT_NE(found.error.find("stage 1 splits over 2 ranks: a micro-batch of 1 has no sample for some"), std::string::npos)
       << found.error;
 }
